@@ -1,0 +1,30 @@
+package v1alpha1
+
+import corev1 "k8s.io/api/core/v1"
+
+// Marks that Muster leaves in the cluster. They are part of the API: other tools may read them.
+const (
+	// PoolLabel names the NodePool of a Node or NodeClaim.
+	PoolLabel = "muster.sh/pool"
+	// ClaimLabel names the NodeClaim of a Node.
+	ClaimLabel = "muster.sh/claim"
+	// ShapeLabel names the shape a Node was made from.
+	ShapeLabel = "muster.sh/shape"
+
+	// StartingTaint is on a Node of ours from registration until it is initialized.
+	StartingTaint = "muster.sh/starting"
+	// ReleasingTaint is on a Node of ours from the moment it is closed until it is gone or reopened.
+	ReleasingTaint = "muster.sh/releasing"
+
+	// CordonedAnnotation on a Node says that Muster set spec.unschedulable, so that only our cordon is undone.
+	CordonedAnnotation = "muster.sh/cordoned"
+
+	// ClaimFinalizer keeps a NodeClaim until its machine is proven gone.
+	ClaimFinalizer = "muster.sh/machine"
+
+	// CapacityCondition on a Pod tells its owner what Muster does about it.
+	CapacityCondition corev1.PodConditionType = "muster.sh/Capacity"
+)
+
+// MaxPoolNodes is the largest maxNodes a pool may have: a claim's slot has three digits.
+const MaxPoolNodes = 1000

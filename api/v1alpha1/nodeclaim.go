@@ -1,0 +1,189 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// NodeClaim is one machine, from the intent to have it until it is proven gone. Its name is a slot of its pool
+// (<pool>-000 up to maxNodes-1), so the API server itself refuses one machine too many; its UID is the machine's
+// identity at the provider.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=mclaim,categories=muster
+// +kubebuilder:printcolumn:name="Pool",type=string,JSONPath=`.spec.pool`
+// +kubebuilder:printcolumn:name="Shape",type=string,JSONPath=`.spec.shape`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.nodeName`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`
+// +kubebuilder:printcolumn:name="Machine",type=string,JSONPath=`.status.providerID`,priority=1
+// +kubebuilder:printcolumn:name="Attempts",type=integer,JSONPath=`.status.attempts`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type NodeClaim struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec NodeClaimSpec `json:"spec"`
+	// +optional
+	Status NodeClaimStatus `json:"status,omitempty"`
+}
+
+// NodeClaimSpec is the machine asked for. It is copied from the pool when the claim is made: a later change of the pool
+// does not change a machine that exists.
+//
+// +kubebuilder:validation:XValidation:rule="self.pool == oldSelf.pool && self.provider == oldSelf.provider && self.shape == oldSelf.shape && self.resources == oldSelf.resources",message="pool, provider, shape and resources of a claim cannot change"
+type NodeClaimSpec struct {
+	// +kubebuilder:validation:MinLength=1
+	Pool string `json:"pool"`
+	// +kubebuilder:validation:MinLength=1
+	Provider string `json:"provider"`
+	// +kubebuilder:validation:MinLength=1
+	Shape string `json:"shape"`
+
+	// resources is the machine's capacity.
+	// +kubebuilder:validation:MaxProperties=64
+	Resources corev1.ResourceList `json:"resources"`
+
+	// overhead is what of the capacity is not allocatable.
+	// +optional
+	Overhead corev1.ResourceList `json:"overhead,omitempty"`
+
+	// labels and annotations of the node, templates not yet filled in.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// +listType=atomic
+	// +optional
+	Taints []corev1.Taint `json:"taints,omitempty"`
+	// +listType=atomic
+	// +optional
+	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
+
+	// registrationTimeout and maxAttempts as in the pool's scaleUp.
+	RegistrationTimeout metav1.Duration `json:"registrationTimeout"`
+	// +kubebuilder:validation:Minimum=1
+	MaxAttempts int32 `json:"maxAttempts"`
+
+	// reserved lists the pods this machine was ordered for; its room is kept for them.
+	// +kubebuilder:validation:MaxItems=1000
+	// +listType=atomic
+	// +optional
+	Reserved []PodReference `json:"reserved,omitempty"`
+
+	// release asks for the machine to be given back without deleting the claim first: the reaper's intent, which may
+	// still be withdrawn while the claim drains.
+	// +optional
+	Release *Release `json:"release,omitempty"`
+}
+
+// PodReference names one pod and no other pod of the same name.
+type PodReference struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+}
+
+// Release is the intent to give a machine back.
+type Release struct {
+	// reason in CamelCase, for example Idle.
+	// +kubebuilder:validation:MinLength=1
+	Reason string `json:"reason"`
+	// since is when the node was closed.
+	Since metav1.MicroTime `json:"since"`
+}
+
+// ClaimState is where a claim stands; docs/states.md has a heading for each.
+//
+// +kubebuilder:validation:Enum=Pending;Launching;Joining;Starting;Ready;Draining;Releasing;Failed
+type ClaimState string
+
+// The states of a claim.
+const (
+	ClaimPending   ClaimState = "Pending"   // intent is recorded, the provider was not yet called
+	ClaimLaunching ClaimState = "Launching" // the provider makes the machine
+	ClaimJoining   ClaimState = "Joining"   // the machine runs, no Node yet
+	ClaimStarting  ClaimState = "Starting"  // the Node is there and not yet initialized
+	ClaimReady     ClaimState = "Ready"     // the Node takes pods
+	ClaimDraining  ClaimState = "Draining"  // the Node is closed and pods leave
+	ClaimReleasing ClaimState = "Releasing" // the provider takes the machine back
+	ClaimFailed    ClaimState = "Failed"    // no machine; kept for its reason until the back-off ends
+)
+
+// Condition types of a claim.
+const (
+	ConditionLaunched    = "Launched"
+	ConditionRegistered  = "Registered"
+	ConditionInitialized = "Initialized"
+	ConditionReady       = "Ready"
+	ConditionDraining    = "Draining"
+	ConditionReleased    = "Released"
+)
+
+// NodeClaimStatus is what Muster knows of a machine.
+type NodeClaimStatus struct {
+	// +optional
+	State ClaimState `json:"state,omitempty"`
+	// message is one line for people: what is happening now.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// machineID is the provider's own name for the machine.
+	// +optional
+	MachineID string `json:"machineID,omitempty"`
+	// providerID is what the Node's spec.providerID will be.
+	// +optional
+	ProviderID string `json:"providerID,omitempty"`
+	// systemUUID is what the Node's status.nodeInfo.systemUUID will be.
+	// +optional
+	SystemUUID string `json:"systemUUID,omitempty"`
+	// host and zone are where the machine runs.
+	// +optional
+	Host string `json:"host,omitempty"`
+	// +optional
+	Zone string `json:"zone,omitempty"`
+	// nodeName is the Node that registered for this machine.
+	// +optional
+	NodeName string `json:"nodeName,omitempty"`
+
+	// attempts counts launches.
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+	// launchedAt is when the provider accepted the current attempt.
+	// +optional
+	LaunchedAt *metav1.MicroTime `json:"launchedAt,omitempty"`
+	// registeredAt is when the Node was first seen.
+	// +optional
+	RegisteredAt *metav1.MicroTime `json:"registeredAt,omitempty"`
+	// readyAt is when the Node became ready.
+	// +optional
+	ReadyAt *metav1.MicroTime `json:"readyAt,omitempty"`
+	// nextAttempt is when the claim acts again after an error.
+	// +optional
+	NextAttempt *metav1.MicroTime `json:"nextAttempt,omitempty"`
+	// errors counts provider errors in a row.
+	// +optional
+	Errors int32 `json:"errors,omitempty"`
+	// lastError is the provider's last error, without secrets.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	LastError string `json:"lastError,omitempty"`
+
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// NodeClaimList is a list of NodeClaims.
+//
+// +kubebuilder:object:root=true
+type NodeClaimList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NodeClaim `json:"items"`
+}

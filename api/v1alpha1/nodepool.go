@@ -1,0 +1,229 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NodePool says which machines Muster may make, how many, and when they may go.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=mpool,categories=muster
+// +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.provider`
+// +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes`
+// +kubebuilder:printcolumn:name="In-Flight",type=integer,JSONPath=`.status.inFlight`
+// +kubebuilder:printcolumn:name="Max",type=integer,JSONPath=`.spec.limits.maxNodes`
+// +kubebuilder:printcolumn:name="Weight",type=integer,JSONPath=`.spec.weight`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 50",message="metadata.name must have at most 50 characters: a claim's name is the pool's name and a slot"
+type NodePool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec NodePoolSpec `json:"spec"`
+	// +optional
+	Status NodePoolStatus `json:"status,omitempty"`
+}
+
+// NodePoolSpec is what the operator wants of a pool.
+type NodePoolSpec struct {
+	// provider names the Provider that makes this pool's machines.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Provider string `json:"provider"`
+
+	// template describes the nodes of this pool.
+	Template NodeTemplate `json:"template"`
+
+	// limits bound the pool; claims in flight count.
+	Limits Limits `json:"limits"`
+
+	// weight ranks pools: a pool with a higher weight is tried first.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	// +kubebuilder:default=0
+	// +optional
+	Weight int32 `json:"weight,omitempty"`
+
+	// +kubebuilder:default={}
+	// +optional
+	ScaleUp ScaleUp `json:"scaleUp,omitempty"`
+	// +kubebuilder:default={}
+	// +optional
+	ScaleDown ScaleDown `json:"scaleDown,omitempty"`
+}
+
+// NodeTemplate describes the nodes that come out of a pool.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.shapes) != has(self.range)",message="exactly one of shapes and range must be set"
+type NodeTemplate struct {
+	// labels are put on the node at registration. A value may be a Go template over .Pool, .Shape, .Claim, .Machine,
+	// .Host and .Zone, for example "{{.Host}}".
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('muster.sh/'))",message="labels under muster.sh/ are Muster's own"
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// annotations are put on the node at registration; values are templates as in labels.
+	// +kubebuilder:validation:MaxProperties=64
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// taints stay on the node; a pod must tolerate them.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	Taints []corev1.Taint `json:"taints,omitempty"`
+
+	// startupTaints are on a new node until somebody else (a CNI or storage agent) takes them off. Muster puts them on
+	// at registration, ignores them when it plans, and calls the node ready only when they are gone.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
+
+	// shapes is the fixed list of machine sizes.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=400
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Shapes []Shape `json:"shapes,omitempty"`
+
+	// range allows every size between two bounds.
+	// +optional
+	Range *ShapeRange `json:"range,omitempty"`
+
+	// overhead is what the system, the kubelet and static pods keep of every machine: capacity minus overhead is left
+	// for DaemonSets and pods.
+	// +optional
+	Overhead corev1.ResourceList `json:"overhead,omitempty"`
+}
+
+// Shape is one machine size.
+//
+// +kubebuilder:validation:XValidation:rule="'cpu' in self.resources && 'memory' in self.resources",message="resources must name cpu and memory"
+// +kubebuilder:validation:XValidation:rule="self.resources.all(k, quantity(string(self.resources[k])).isGreaterThan(quantity('0')))",message="resources must be greater than zero"
+type Shape struct {
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// resources is the machine's capacity. pods is 110 unless given.
+	// +kubebuilder:validation:MaxProperties=32
+	Resources corev1.ResourceList `json:"resources"`
+
+	// labels are put on nodes of this shape, beside the template's.
+	// +kubebuilder:validation:MaxProperties=32
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// price of one machine for one hour, in any currency. Without it, a cost is derived from cpu and memory.
+	// +optional
+	Price *resource.Quantity `json:"price,omitempty"`
+}
+
+// ShapeRange allows every size between two bounds, in steps.
+type ShapeRange struct {
+	// cpu in cores, for example min 2, max 16, step 2.
+	CPU QuantityRange `json:"cpu"`
+	// memory in bytes, for example min 4Gi, max 64Gi, step 2Gi.
+	Memory QuantityRange `json:"memory"`
+	// resources every machine has beside cpu and memory, whatever its size. pods is 110 unless given.
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="!('cpu' in self) && !('memory' in self)",message="cpu and memory are given by the range"
+	// +optional
+	Resources corev1.ResourceList `json:"resources,omitempty"`
+}
+
+// QuantityRange is min, min+step, ... up to max.
+//
+// +kubebuilder:validation:XValidation:rule="quantity(string(self.min)).isGreaterThan(quantity('0'))",message="min must be greater than zero"
+// +kubebuilder:validation:XValidation:rule="quantity(string(self.step)).isGreaterThan(quantity('0'))",message="step must be greater than zero"
+// +kubebuilder:validation:XValidation:rule="!quantity(string(self.max)).isLessThan(quantity(string(self.min)))",message="max must not be less than min"
+type QuantityRange struct {
+	Min  resource.Quantity `json:"min"`
+	Max  resource.Quantity `json:"max"`
+	Step resource.Quantity `json:"step"`
+}
+
+// Limits bound a pool.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.minNodes) || self.minNodes <= self.maxNodes",message="minNodes must not exceed maxNodes"
+type Limits struct {
+	// maxNodes is the most machines this pool may have at once, in flight included.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	MaxNodes int32 `json:"maxNodes"`
+
+	// minNodes is kept even when nothing needs them.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MinNodes int32 `json:"minNodes,omitempty"`
+
+	// resources is the most capacity of each kind that the pool's machines may have together.
+	// +kubebuilder:validation:MaxProperties=32
+	// +optional
+	Resources corev1.ResourceList `json:"resources,omitempty"`
+}
+
+// ScaleUp says how the pool grows.
+type ScaleUp struct {
+	// maxInFlight is the most machines of this pool being made at once; 0 is no bound but maxNodes.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MaxInFlight int32 `json:"maxInFlight,omitempty"`
+
+	// registrationTimeout is how long a machine may take from its launch to its Ready node.
+	// +kubebuilder:default="10m"
+	// +optional
+	RegistrationTimeout *metav1.Duration `json:"registrationTimeout,omitempty"`
+
+	// maxAttempts is how often one claim tries to launch a machine before it gives up.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
+	// +kubebuilder:default=3
+	// +optional
+	MaxAttempts int32 `json:"maxAttempts,omitempty"`
+}
+
+// ScaleDown says when the pool's nodes may go.
+type ScaleDown struct {
+	// idleAfter is how long a node must have been without pods of its own before it is released.
+	// +kubebuilder:default="10m"
+	// +optional
+	IdleAfter *metav1.Duration `json:"idleAfter,omitempty"`
+
+	// disabled keeps every node of this pool.
+	// +optional
+	Disabled bool `json:"disabled,omitempty"`
+}
+
+// NodePoolStatus is what Muster sees of a pool.
+type NodePoolStatus struct {
+	// nodes is the number of Ready nodes.
+	// +optional
+	Nodes int32 `json:"nodes,omitempty"`
+	// inFlight is the number of claims on their way to Ready.
+	// +optional
+	InFlight int32 `json:"inFlight,omitempty"`
+	// conditions: Ready says whether the pool can grow, and why not.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// NodePoolList is a list of NodePools.
+//
+// +kubebuilder:object:root=true
+type NodePoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NodePool `json:"items"`
+}
