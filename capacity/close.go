@@ -1,0 +1,29 @@
+package capacity
+
+// Close stops the filter from choosing a node, before anything else is done to release it. It refuses while a hold or a
+// pod that is not resident counts against the node, or while room there is reserved: the answer already given wins.
+func (l *Live) Close(node string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.nodes[node]
+	if e == nil || e.Object == nil || len(e.holds) > 0 || !e.onlyResidents() || !e.Reserved.IsZero() {
+		return false
+	}
+	e.closed = true
+	l.settleStage(e)
+	l.changed()
+	return true
+}
+
+// Reopen takes a Close back.
+func (l *Live) Reopen(node string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.nodes[node]
+	if e == nil || !e.closed {
+		return
+	}
+	e.closed = false
+	l.settleStage(e)
+	l.changed()
+}

@@ -1,0 +1,59 @@
+package capacity
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+)
+
+// Veto says why a pod must not go to a node, whoever judged its fit: the node is being released or still starting. The
+// zero Reason lets it pass, unknown nodes too. DaemonSet pods belong on starting nodes, since nodes start by them.
+func (l *Live) Veto(pod *corev1.Pod, node string) Reason {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.nodes[node]
+	if e == nil || e.Object == nil {
+		return Reason{}
+	}
+	return veto(pod, e.Stage)
+}
+
+// VetoObject is Veto for a node that came with the request: what its taints say counts as well.
+func (l *Live) VetoObject(pod *corev1.Pod, node *corev1.Node) Reason {
+	switch {
+	case hasTaint(node.Spec.Taints, v1alpha1.ReleasingTaint):
+		return veto(pod, Releasing)
+	case hasTaint(node.Spec.Taints, v1alpha1.StartingTaint):
+		return veto(pod, Starting)
+	}
+	return l.Veto(pod, node.Name)
+}
+
+func veto(pod *corev1.Pod, stage Stage) Reason {
+	if stage == Open || daemonPod(pod) {
+		return Reason{}
+	}
+	if stage == Releasing {
+		return Reason{Code: CodeReleasing}
+	}
+	return Reason{Code: CodeStarting}
+}
+
+func daemonPod(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && owner.Kind == "DaemonSet"
+}
+
+// Preference ranks a node for a pod that already fits there, from 0 to the given maximum: fuller nodes first, so that
+// emptying nodes run empty by themselves.
+func (l *Live) Preference(pod *corev1.Pod, node string, maximum int64) int64 {
+	ask := l.asks.Ask(pod)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.nodes[node]
+	if e == nil || e.Object == nil || e.Stage != Open {
+		return 0
+	}
+	return min(fullness(ask, &e.Node), 10_000) * maximum / 10_000
+}

@@ -1,0 +1,80 @@
+package capacity
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// Shortfall is one pod that lacks room. It is counted once per pod UID, however often it was seen, and is withdrawn when
+// the pod is held, bound, changed, finished or gone.
+type Shortfall struct {
+	Pod *Pod
+	// Since is when the pod was first seen without room.
+	Since time.Time
+	// Called is when the extender was last asked about it; zero when it was never.
+	Called time.Time
+	// Reason is what stood in the way on most nodes when the extender was last asked.
+	Reason Reason
+
+	// Refused are nodes that kube-scheduler's own filters refused in the last full call.
+	Refused sets.Set[string]
+	// RefusedUntil: the scheduler was woken for this pod, and asked about no node that was there at this time.
+	RefusedUntil time.Time
+	// Nudges counts the wake-ups since the extender was last asked, Nudged is the last of them.
+	Nudges int
+	Nudged time.Time
+}
+
+// RefusesNode says whether the scheduler's own filters are known to refuse a node, first seen at since, for this pod.
+func (s *Shortfall) RefusesNode(name string, since time.Time) bool {
+	return s.Refused.Has(name) || !since.After(s.RefusedUntil)
+}
+
+// ledger holds the shortfalls. Live's lock guards it.
+type ledger struct {
+	byPod map[types.UID]*Shortfall
+}
+
+func newLedger() ledger { return ledger{byPod: map[types.UID]*Shortfall{}} }
+
+// called records a full filter call that found no room.
+func (l *ledger) called(p *Pod, refused sets.Set[string], why Reason, now time.Time) (fresh bool) {
+	s, known := l.byPod[p.UID]
+	if !known {
+		s = &Shortfall{Pod: p, Since: now}
+		l.byPod[p.UID] = s
+	}
+	s.Pod, s.Called, s.Reason, s.Refused = p, now, why, refused
+	s.RefusedUntil, s.Nudges = time.Time{}, 0
+	return !known
+}
+
+// watched records a pod that the scheduler says is unschedulable.
+func (l *ledger) watched(p *Pod, now time.Time) (fresh bool) {
+	if s, known := l.byPod[p.UID]; known {
+		s.Pod = p
+		return false
+	}
+	l.byPod[p.UID] = &Shortfall{Pod: p, Since: now}
+	return true
+}
+
+func (l *ledger) withdraw(uid types.UID) { delete(l.byPod, uid) }
+
+// ignoredNudges is how often a pod is woken for room that the scheduler does not ask about before that room is taken
+// for refused by the scheduler's own filters.
+const ignoredNudges = 2
+
+func (l *ledger) nudged(uid types.UID, now time.Time) {
+	s, known := l.byPod[uid]
+	if !known {
+		return
+	}
+	if s.Nudges >= ignoredNudges {
+		s.RefusedUntil, s.Nudges = s.Nudged, 0
+	}
+	s.Nudges++
+	s.Nudged = now
+}

@@ -1,0 +1,134 @@
+package capacity
+
+import (
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+)
+
+// Live is the cluster as Muster sees it now, kept up to date one object at a time for the filter path. It is safe for
+// concurrent use and does no I/O. Decisions that take longer work on View, its frozen copy.
+type Live struct {
+	mu         sync.Mutex
+	schedulers Schedulers
+	asks       *Compiler
+
+	nodes    map[string]*entry
+	pods     map[types.UID]*Pod
+	holds    map[types.UID]*hold
+	daemons  map[types.UID]*Daemon
+	claims   claimIndex
+	pools    map[string]*v1alpha1.NodePool
+	backends map[string]*v1alpha1.Provider
+	served   map[string]corev1.ResourceName // DeviceClass name -> the extended resource it names, or none
+	classes  Classes
+	ledger   ledger
+	calls    *callLog
+
+	// generation rises with every change that may alter an answer; refusals are valid for one generation.
+	generation uint64
+	refusals   map[string]cachedRefusal
+	expired    map[types.UID]bool // claims whose reservations are over
+	strangers  time.Time
+	listeners  []chan struct{}
+}
+
+// Schedulers says whose pods are Muster's business.
+type Schedulers struct {
+	Place sets.Set[string] // Muster finds the node for their pods
+	Guard sets.Set[string] // Muster only buys for their pods
+}
+
+// Ours says whether a pod of this scheduler may be demand.
+func (s Schedulers) Ours(name string) bool { return s.Place.Has(name) || s.Guard.Has(name) }
+
+// NewLive makes an empty cluster.
+func NewLive(schedulers Schedulers) *Live {
+	return &Live{
+		schedulers: schedulers, asks: NewCompiler(),
+		nodes: map[string]*entry{}, pods: map[types.UID]*Pod{}, holds: map[types.UID]*hold{},
+		daemons: map[types.UID]*Daemon{}, claims: newClaimIndex(), pools: map[string]*v1alpha1.NodePool{},
+		backends: map[string]*v1alpha1.Provider{}, served: map[string]corev1.ResourceName{}, classes: Classes{},
+		expired: map[types.UID]bool{}, ledger: newLedger(), calls: newCallLog(), refusals: map[string]cachedRefusal{},
+	}
+}
+
+// Changed returns a channel that is poked after changes that may alter a decision. It holds one poke: who reads it
+// looks at everything.
+func (l *Live) Changed() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := make(chan struct{}, 1)
+	l.listeners = append(l.listeners, c)
+	return c
+}
+
+// changed is called with the lock held.
+func (l *Live) changed() {
+	l.generation++
+	for _, c := range l.listeners {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// SetPool takes in a pool.
+func (l *Live) SetPool(p *v1alpha1.NodePool) { setNamed(l, l.pools, p.Name, p) }
+
+// ForgetPool drops a pool that was deleted.
+func (l *Live) ForgetPool(name string) { forgetNamed(l, l.pools, name) }
+
+// SetProvider takes in a provider.
+func (l *Live) SetProvider(p *v1alpha1.Provider) { setNamed(l, l.backends, p.Name, p) }
+
+// ForgetProvider drops a provider that was deleted.
+func (l *Live) ForgetProvider(name string) { forgetNamed(l, l.backends, name) }
+
+func setNamed[T any](l *Live, m map[string]T, name string, v T) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m[name] = v
+	l.changed()
+}
+
+func forgetNamed[T any](l *Live, m map[string]T, name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(m, name)
+	l.changed()
+}
+
+// SetDaemonSet takes in a DaemonSet: the room for its pods is set aside on every node it matches.
+func (l *Live) SetDaemonSet(ds *appsv1.DaemonSet) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fresh := NewDaemon(ds)
+	if old := l.daemons[ds.UID]; old != nil && old.same(fresh) {
+		return
+	}
+	l.daemons[ds.UID] = fresh
+	l.setAside()
+}
+
+// ForgetDaemonSet drops a DaemonSet that was deleted.
+func (l *Live) ForgetDaemonSet(uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.daemons, uid)
+	l.setAside()
+}
+
+func (l *Live) setAside() {
+	for _, e := range l.nodes {
+		l.setAsideOn(e)
+	}
+	l.changed()
+}

@@ -1,0 +1,145 @@
+package capacity
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// SetPod takes in a pod: bound ones count against their node, nominated ones hold room, unschedulable ones of our
+// schedulers are shortfalls. A pod that only changed its conditions wakes nobody.
+func (l *Live) SetPod(pod *corev1.Pod, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old := l.pods[pod.UID]
+	fresh := newPod(pod, l.ask(pod, old))
+	l.pods[pod.UID] = fresh
+	l.countPod(old, fresh)
+	l.followHold(old, fresh, now)
+	if l.followShortfall(fresh, now) || old == nil || !sameForPlacing(old, fresh) {
+		l.changed()
+	}
+}
+
+// ask reuses what was compiled for the pod's last version while its spec did not change.
+func (l *Live) ask(pod *corev1.Pod, old *Pod) *Ask {
+	if old != nil && pod.Generation != 0 && old.Generation == pod.Generation {
+		return old.Ask
+	}
+	return l.asks.Ask(pod)
+}
+
+// sameForPlacing says whether nothing changed that an answer or a plan depends on.
+func sameForPlacing(a, b *Pod) bool {
+	return a.Node == b.Node && a.Nominated == b.Nominated && a.Finished == b.Finished && a.Gated == b.Gated &&
+		a.Terminating == b.Terminating && a.Ask == b.Ask && a.Usage.Equal(b.Usage)
+}
+
+// ForgetPod drops a pod that is gone.
+func (l *Live) ForgetPod(uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old := l.pods[uid]
+	delete(l.pods, uid)
+	l.release(uid)
+	l.ledger.withdraw(uid)
+	if old != nil {
+		l.uncount(old)
+	}
+	l.settleReservation(uid)
+	l.changed()
+}
+
+// counts says whether a pod takes room: bound and not finished; a terminating pod counts until it is gone.
+func (p *Pod) counts() bool { return p != nil && p.Node != "" && !p.Finished }
+
+func (l *Live) countPod(old, fresh *Pod) {
+	if old.counts() && fresh.counts() && old.Node == fresh.Node && old.Usage.Equal(fresh.Usage) {
+		l.nodes[fresh.Node].pods[fresh.UID] = fresh
+		return
+	}
+	if old.counts() {
+		l.uncount(old)
+	}
+	if !fresh.counts() {
+		return
+	}
+	e := l.entry(fresh.Node)
+	e.pods[fresh.UID] = fresh
+	e.Used.Add(fresh.Usage)
+	if fresh.Owner != "" {
+		e.owners[fresh.Owner]++
+	}
+	if fresh.Daemon() {
+		l.setAsideOn(e)
+	}
+}
+
+func (l *Live) uncount(p *Pod) {
+	e := l.nodes[p.Node]
+	if e == nil || e.pods[p.UID] == nil {
+		return
+	}
+	delete(e.pods, p.UID)
+	e.Used.Sub(p.Usage)
+	e.disown(p.Owner)
+	if p.Daemon() {
+		l.setAsideOn(e)
+	}
+	l.dropIfEmpty(e)
+}
+
+// followHold ends a hold whose pod is seen bound or finished, and takes one where the pod is nominated: the scheduler
+// writes status.nominatedNodeName before PreBind, so it outlives a restart.
+func (l *Live) followHold(old, p *Pod, now time.Time) {
+	h := l.holds[p.UID]
+	switch {
+	case p.Node != "" || p.Finished:
+		if h == nil && p.Node != "" && old != nil && old.Node == "" && l.schedulers.Place.Has(p.Scheduler) {
+			l.strangers = now
+		}
+		l.release(p.UID)
+		l.settleReservation(p.UID)
+	case h != nil && h.nominated && h.node != p.Nominated:
+		l.release(p.UID)
+		if p.Nominated != "" {
+			l.hold(p, p.Nominated, true, now)
+		}
+	case h == nil && p.Nominated != "":
+		l.hold(p, p.Nominated, true, now)
+	}
+}
+
+// followShortfall keeps the ledger in step with a pod, and says whether a shortfall is new.
+func (l *Live) followShortfall(p *Pod, now time.Time) bool {
+	if !p.Pending() || !l.schedulers.Ours(p.Scheduler) {
+		l.ledger.withdraw(p.UID)
+		return false
+	}
+	if s := l.ledger.byPod[p.UID]; s != nil && s.Pod.Ask != p.Ask {
+		l.ledger.withdraw(p.UID)
+	}
+	if p.Unschedulable && l.holds[p.UID] == nil {
+		return l.ledger.watched(p, now)
+	}
+	if s := l.ledger.byPod[p.UID]; s != nil {
+		s.Pod = p
+	}
+	return false
+}
+
+// StrangerBound is when a pod of a place scheduler was last seen bound without a hold of ours: the sign that answers of
+// another Muster, or of this one before it was restarted, are still on their way.
+func (l *Live) StrangerBound() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.strangers
+}
+
+// Nudged notes that a shortfall's pod was woken.
+func (l *Live) Nudged(uid types.UID, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ledger.nudged(uid, now)
+}

@@ -1,0 +1,69 @@
+package capacity
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Stage says where a node stands in its life.
+type Stage int
+
+// The stages of a node. Foreign nodes are always Open.
+const (
+	Open      Stage = iota
+	Starting        // one of ours that is not initialized
+	Releasing       // one of ours that is closed
+)
+
+// Node is a place for pods: a real node, the node a claim in flight will become, or a pool's blueprint. All three are
+// judged by the same Fit. A Node in a View is never changed.
+type Node struct {
+	Name  string
+	Pool  string // the pool of a node of ours
+	Claim string // the claim of a node of ours
+	Stage Stage
+
+	// Object carries name, labels, taints and spec.unschedulable; nothing else of it is kept.
+	Object *corev1.Node
+	// Allocatable is what the kubelet offers (or will offer).
+	Allocatable Resources
+	// Used is what bound pods take.
+	Used Resources
+	// Held is what pods take that were sent here and are not seen bound.
+	Held Resources
+	// Daemons is room set aside for DaemonSet pods that will come and are not there yet.
+	Daemons Resources
+	// Reserved is room kept for the pods a machine was ordered for, while they are neither bound nor held.
+	Reserved Resources
+}
+
+// Free is what is left for a pod without a reservation; it may be negative.
+func (n *Node) Free() Resources {
+	free := n.Allocatable.Clone()
+	free.Sub(n.Used)
+	free.Sub(n.Held)
+	free.Sub(n.Daemons)
+	free.Sub(n.Reserved)
+	return free
+}
+
+// slimNode keeps what judging a node needs, so that thousands of them stay small.
+func slimNode(node *corev1.Node) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: maps.Clone(node.Labels)},
+		Spec: corev1.NodeSpec{
+			Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable, ProviderID: node.Spec.ProviderID,
+		},
+	}
+}
+
+func hasTaint(taints []corev1.Taint, key string) bool {
+	for i := range taints {
+		if taints[i].Key == key {
+			return true
+		}
+	}
+	return false
+}

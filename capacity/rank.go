@@ -1,0 +1,77 @@
+package capacity
+
+// rank orders the nodes a pod fits on. Place mode offers one node, so nothing ranks after it: soft spreading, the pod's
+// own preferences and the emptying of nodes are decided here.
+type rank struct {
+	entry     *entry
+	reserved  bool  // the machine was ordered for this pod
+	avoided   int   // PreferNoSchedule taints it does not tolerate
+	preferred int64 // sum of the weights of its preferred node affinity terms
+	siblings  int   // pods of the same ReplicaSet, StatefulSet or ReplicationController there
+	empty     bool  // nothing but resident pods there: let it empty itself for good
+	used      int64 // how full the node will be, in 1/10000 of its scarcest resource
+}
+
+// before says whether r is the better node: what was ordered for the pod first, then what the pod prefers, then
+// upstream's default spreading, then the fullest node, then the name.
+func (r rank) before(o rank) bool {
+	switch {
+	case r.reserved != o.reserved:
+		return r.reserved
+	case r.avoided != o.avoided:
+		return r.avoided < o.avoided
+	case r.preferred != o.preferred:
+		return r.preferred > o.preferred
+	case r.siblings != o.siblings:
+		return r.siblings < o.siblings
+	case r.empty != o.empty:
+		return o.empty
+	case r.used != o.used:
+		return r.used > o.used
+	}
+	return r.entry.Name < o.entry.Name
+}
+
+func (l *Live) rank(p *Pod, e *entry) rank {
+	r := rank{
+		entry: e, avoided: avoided(p.Ask, e.Object.Spec.Taints), empty: len(e.holds) == 0 && e.onlyResidents(),
+		used: fullness(p.Ask, &e.Node),
+	}
+	if claim := l.claims.reserved[p.UID]; claim != nil && claim.Name == e.Claim {
+		r.reserved = true
+	}
+	if p.Ask.preferred != nil {
+		r.preferred = p.Ask.preferred.Score(e.Object)
+	}
+	if spreads(p.OwnerKind) {
+		r.siblings = e.owners[p.Owner]
+	}
+	return r
+}
+
+// spreads names the owners whose pods PodTopologySpread's system defaults keep apart.
+func spreads(kind string) bool {
+	return kind == "ReplicaSet" || kind == "StatefulSet" || kind == "ReplicationController"
+}
+
+func (e *entry) onlyResidents() bool {
+	for _, p := range e.pods {
+		if !p.Resident() {
+			return false
+		}
+	}
+	return true
+}
+
+// fullness is the larger of cpu and memory in use after the pod came, in 1/10000 of allocatable.
+func fullness(a *Ask, n *Node) int64 {
+	cpu := share(n.Used.MilliCPU+n.Held.MilliCPU+a.Requests.MilliCPU, n.Allocatable.MilliCPU)
+	return max(cpu, share(n.Used.Memory+n.Held.Memory+a.Requests.Memory, n.Allocatable.Memory))
+}
+
+func share(part, whole int64) int64 {
+	if whole <= 0 {
+		return 0
+	}
+	return int64(float64(part) / float64(whole) * 10_000)
+}

@@ -1,0 +1,147 @@
+package capacity
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+)
+
+// View is the cluster at one moment, for decisions that take longer than a filter call. Nothing in it is ever changed;
+// every list is sorted, so that the same cluster gives the same decision.
+type View struct {
+	// Nodes are the Nodes that exist, by name, whatever their stage.
+	Nodes []*Node
+	// Seen is when each of Nodes was first seen.
+	Seen map[string]time.Time
+	// Pods are the pods that take room on each node, finished ones left out, by node name; held ones are in Held.
+	Pods map[string][]*Pod
+	// HeldOn counts the holds on each node.
+	HeldOn map[string]int
+	// Claims are all NodeClaims, by name.
+	Claims []*Claim
+	// Pools by falling weight, then name.
+	Pools []*v1alpha1.NodePool
+	// Providers by name.
+	Providers map[string]*v1alpha1.Provider
+	Daemons   []*Daemon
+	Classes   Classes
+	// Shortfalls by falling priority, then age, then key.
+	Shortfalls []*Shortfall
+	// Schedulers says whose pods are placed by Muster and whose are only watched.
+	Schedulers Schedulers
+	// Generation of the Live it was taken from.
+	Generation uint64
+}
+
+// View freezes the cluster.
+func (l *Live) View() *View {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := &View{
+		Seen: map[string]time.Time{}, Pods: map[string][]*Pod{}, HeldOn: map[string]int{},
+		Providers: map[string]*v1alpha1.Provider{}, Classes: l.classes, Schedulers: l.schedulers,
+		Generation: l.generation,
+	}
+	for _, d := range l.daemons {
+		v.Daemons = append(v.Daemons, d)
+	}
+	slices.SortFunc(v.Daemons, func(a, b *Daemon) int { return strings.Compare(a.Name, b.Name) })
+	for _, e := range l.nodes {
+		l.viewNode(v, e)
+	}
+	slices.SortFunc(v.Nodes, func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
+	l.viewClaims(v)
+	for name, p := range l.backends {
+		v.Providers[name] = p
+	}
+	for _, p := range l.pools {
+		v.Pools = append(v.Pools, p)
+	}
+	SortPools(v.Pools)
+	for _, s := range l.ledger.byPod {
+		c := *s
+		v.Shortfalls = append(v.Shortfalls, &c)
+	}
+	SortShortfalls(v.Shortfalls)
+	return v
+}
+
+func (l *Live) viewNode(v *View, e *entry) {
+	if e.Object == nil {
+		return
+	}
+	n := e.Node
+	n.Allocatable, n.Used, n.Held = n.Allocatable.Clone(), n.Used.Clone(), n.Held.Clone()
+	n.Daemons, n.Reserved = n.Daemons.Clone(), n.Reserved.Clone()
+	v.Nodes = append(v.Nodes, &n)
+	v.Seen[n.Name] = e.since
+	v.HeldOn[n.Name] = len(e.holds)
+	if len(e.pods) == 0 {
+		return
+	}
+	pods := make([]*Pod, 0, len(e.pods))
+	for _, p := range e.pods {
+		pods = append(pods, p)
+	}
+	slices.SortFunc(pods, func(a, b *Pod) int { return strings.Compare(a.Key(), b.Key()) })
+	v.Pods[n.Name] = pods
+}
+
+func (l *Live) viewClaims(v *View) {
+	byClaim := map[string]*Node{}
+	for _, n := range v.Nodes {
+		if n.Claim != "" {
+			byClaim[n.Claim] = n
+		}
+	}
+	for _, c := range l.claims.byName {
+		v.Claims = append(v.Claims, viewClaim(c, byClaim[c.Name], v.Daemons))
+	}
+	slices.SortFunc(v.Claims, func(a, b *Claim) int { return strings.Compare(a.Object.Name, b.Object.Name) })
+}
+
+// viewClaim takes the registered node where its kubelet has said what it offers, seen as it will be after its start;
+// else the node that was promised.
+func viewClaim(c *v1alpha1.NodeClaim, registered *Node, daemons []*Daemon) *Claim {
+	switch {
+	case registered == nil || registered.Allocatable.MilliCPU == 0:
+		return &Claim{Object: c, Node: NodeOfClaim(c, daemons)}
+	case InFlight(c):
+		n := withoutStartup(registered, c.Spec.StartupTaints)
+		promised := ResourcesOf(c.Spec.Resources).Minus(ResourcesOf(c.Spec.Overhead))
+		n.Allocatable = withPromised(registered.Allocatable, promised)
+		return &Claim{Object: c, Node: n}
+	}
+	return &Claim{Object: c, Node: registered}
+}
+
+// withPromised adds the extended resources that a starting node does not offer yet.
+func withPromised(real, promised Resources) Resources {
+	sum := real.Clone()
+	for name, v := range promised.Scalar {
+		if sum.Scalar[name] == 0 {
+			sum.setScalar(name, v)
+		}
+	}
+	return sum
+}
+
+// SortPools orders pools by falling weight, then name.
+func SortPools(pools []*v1alpha1.NodePool) {
+	slices.SortFunc(pools, func(a, b *v1alpha1.NodePool) int {
+		return cmp.Or(cmp.Compare(b.Spec.Weight, a.Spec.Weight), strings.Compare(a.Name, b.Name))
+	})
+}
+
+// SortShortfalls orders shortfalls by falling priority, then age, then key.
+func SortShortfalls(s []*Shortfall) {
+	slices.SortFunc(s, func(a, b *Shortfall) int {
+		return cmp.Or(
+			cmp.Compare(b.Pod.Priority, a.Pod.Priority), a.Pod.Created.Compare(b.Pod.Created),
+			strings.Compare(a.Pod.Key(), b.Pod.Key()), strings.Compare(string(a.Pod.UID), string(b.Pod.UID)),
+		)
+	})
+}
