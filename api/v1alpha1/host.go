@@ -51,8 +51,10 @@ type HostSpec struct {
 	Rack string `json:"rack,omitempty"`
 
 	// resources is the host's capacity: cpu, memory, GPUs, storage, any.
+	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="'cpu' in self && 'memory' in self",message="resources must name cpu and memory"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).isGreaterThan(quantity('0')) && quantity(string(self[k])).isLessThan(quantity('1P')))",message="resources must be greater than zero and less than 1P"
 	Resources corev1.ResourceList `json:"resources"`
 
 	// systemUUID is what the host's kubelet reports, if known.

@@ -44,6 +44,7 @@ type NodeClaimSpec struct {
 	Shape string `json:"shape"`
 
 	// resources is the machine's capacity.
+	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=64
 	Resources corev1.ResourceList `json:"resources"`
 

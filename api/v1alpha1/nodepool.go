@@ -66,24 +66,35 @@ type NodeTemplate struct {
 	// .Host and .Zone, for example "{{.Host}}".
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('muster.sh/'))",message="labels under muster.sh/ are Muster's own"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k).hasValue())",message="a label's key is a qualified name, for example rack or example.org/rack"
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// annotations are put on the node at registration; values are templates as in labels.
 	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('muster.sh/'))",message="annotations under muster.sh/ are Muster's own"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k).hasValue())",message="an annotation's key is a qualified name, for example example.org/rack"
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 
 	// taints stay on the node; a pod must tolerate them.
 	// +kubebuilder:validation:MaxItems=32
-	// +listType=atomic
+	// +kubebuilder:validation:XValidation:rule="self.all(t, size(t.key) > 0 && t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="a taint needs a key and an effect of NoSchedule, PreferNoSchedule or NoExecute"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !t.key.startsWith('muster.sh/'))",message="taints under muster.sh/ are Muster's own"
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
 	// +optional
 	Taints []corev1.Taint `json:"taints,omitempty"`
 
 	// startupTaints are on a new node until somebody else (a CNI or storage agent) takes them off. Muster puts them on
 	// at registration, ignores them when it plans, and calls the node ready only when they are gone.
 	// +kubebuilder:validation:MaxItems=32
-	// +listType=atomic
+	// +kubebuilder:validation:XValidation:rule="self.all(t, size(t.key) > 0 && t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="a taint needs a key and an effect of NoSchedule, PreferNoSchedule or NoExecute"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !t.key.startsWith('muster.sh/'))",message="taints under muster.sh/ are Muster's own"
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
 	// +optional
 	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
 
@@ -101,6 +112,9 @@ type NodeTemplate struct {
 
 	// overhead is what the system, the kubelet and static pods keep of every machine: capacity minus overhead is left
 	// for DaemonSets and pods.
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !quantity(string(self[k])).isLessThan(quantity('0')) && quantity(string(self[k])).isLessThan(quantity('1P')))",message="overhead must not be negative, and less than 1P"
 	// +optional
 	Overhead corev1.ResourceList `json:"overhead,omitempty"`
 }
@@ -108,18 +122,22 @@ type NodeTemplate struct {
 // Shape is one machine size.
 //
 // +kubebuilder:validation:XValidation:rule="'cpu' in self.resources && 'memory' in self.resources",message="resources must name cpu and memory"
-// +kubebuilder:validation:XValidation:rule="self.resources.all(k, quantity(string(self.resources[k])).isGreaterThan(quantity('0')))",message="resources must be greater than zero"
+// +kubebuilder:validation:XValidation:rule="self.resources.all(k, quantity(string(self.resources[k])).isGreaterThan(quantity('0')) && quantity(string(self.resources[k])).isLessThan(quantity('1P')))",message="resources must be greater than zero and less than 1P"
+// +kubebuilder:validation:XValidation:rule="!has(self.price) || !quantity(string(self.price)).isLessThan(quantity('0'))",message="price must not be negative"
 type Shape struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
 	// resources is the machine's capacity. pods is 110 unless given.
+	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=32
 	Resources corev1.ResourceList `json:"resources"`
 
 	// labels are put on nodes of this shape, beside the template's.
 	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('muster.sh/'))",message="labels under muster.sh/ are Muster's own"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k).hasValue())",message="a label's key is a qualified name, for example rack or example.org/rack"
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 
@@ -135,8 +153,10 @@ type ShapeRange struct {
 	// memory in bytes, for example min 4Gi, max 64Gi, step 2Gi.
 	Memory QuantityRange `json:"memory"`
 	// resources every machine has beside cpu and memory, whatever its size. pods is 110 unless given.
+	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="!('cpu' in self) && !('memory' in self)",message="cpu and memory are given by the range"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !quantity(string(self[k])).isLessThan(quantity('0')) && quantity(string(self[k])).isLessThan(quantity('1P')))",message="resources must not be negative, and less than 1P"
 	// +optional
 	Resources corev1.ResourceList `json:"resources,omitempty"`
 }
@@ -146,6 +166,8 @@ type ShapeRange struct {
 // +kubebuilder:validation:XValidation:rule="quantity(string(self.min)).isGreaterThan(quantity('0'))",message="min must be greater than zero"
 // +kubebuilder:validation:XValidation:rule="quantity(string(self.step)).isGreaterThan(quantity('0'))",message="step must be greater than zero"
 // +kubebuilder:validation:XValidation:rule="!quantity(string(self.max)).isLessThan(quantity(string(self.min)))",message="max must not be less than min"
+// +kubebuilder:validation:XValidation:rule="quantity(string(self.max)).isLessThan(quantity('1P'))",message="max must be less than 1P"
+// +kubebuilder:validation:XValidation:rule="quantity(string(self.max)).asApproximateFloat() - quantity(string(self.min)).asApproximateFloat() <= 4096.0 * quantity(string(self.step)).asApproximateFloat()",message="step is too small: there may be at most 4096 steps between min and max"
 type QuantityRange struct {
 	Min  resource.Quantity `json:"min"`
 	Max  resource.Quantity `json:"max"`
@@ -167,7 +189,9 @@ type Limits struct {
 	MinNodes int32 `json:"minNodes,omitempty"`
 
 	// resources is the most capacity of each kind that the pool's machines may have together.
+	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !quantity(string(self[k])).isLessThan(quantity('0')) && quantity(string(self[k])).isLessThan(quantity('9P')))",message="resources must not be negative, and less than 9P"
 	// +optional
 	Resources corev1.ResourceList `json:"resources,omitempty"`
 }
@@ -180,6 +204,10 @@ type ScaleUp struct {
 	MaxInFlight int32 `json:"maxInFlight,omitempty"`
 
 	// registrationTimeout is how long a machine may take from its launch to its Ready node.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="registrationTimeout must be greater than zero"
 	// +kubebuilder:default="10m"
 	// +optional
 	RegistrationTimeout *metav1.Duration `json:"registrationTimeout,omitempty"`
@@ -194,7 +222,11 @@ type ScaleUp struct {
 
 // ScaleDown says when the pool's nodes may go.
 type ScaleDown struct {
-	// idleAfter is how long a node must have been without pods of its own before it is released.
+	// idleAfter is how long a node must have been without pods of its own before it is released; 0s releases it as soon as it is seen idle.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="idleAfter must not be negative"
 	// +kubebuilder:default="10m"
 	// +optional
 	IdleAfter *metav1.Duration `json:"idleAfter,omitempty"`

@@ -41,6 +41,8 @@ type Provider struct {
 // ProviderSpec says where the backend is and how to trust it.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.sim) || self.type == 'sim'",message="sim may be set only when type is sim"
+// +kubebuilder:validation:XValidation:rule="!has(self.sim) || !has(self.endpoint)",message="sim configures the simulator that is built in; it has no meaning with an endpoint"
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.endpoint) || self.endpoint.startsWith('https://')",message="tls has a meaning only with an https endpoint"
 // +kubebuilder:validation:XValidation:rule="self.type != 'proxmox' || has(self.endpoint)",message="endpoint is required when type is proxmox"
 // +kubebuilder:validation:XValidation:rule="self.type != 'proxmox' || has(self.credentials)",message="credentials is required when type is proxmox"
 // +kubebuilder:validation:XValidation:rule="self.type == oldSelf.type",message="type cannot change"
@@ -105,14 +107,23 @@ type Sim struct {
 
 // BootTime is drawn between min and max, near median.
 //
-// +kubebuilder:validation:XValidation:rule="duration(self.min) <= duration(self.median) && duration(self.median) <= duration(self.max)",message="min, median and max must be in this order"
+// +kubebuilder:validation:XValidation:rule="(!has(self.min) || !has(self.median) || duration(self.min) <= duration(self.median)) && (!has(self.median) || !has(self.max) || duration(self.median) <= duration(self.max))",message="min, median and max must be in this order"
 type BootTime struct {
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="20s"
 	// +optional
 	Min *metav1.Duration `json:"min,omitempty"`
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="45s"
 	// +optional
 	Median *metav1.Duration `json:"median,omitempty"`
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="2m"
 	// +optional
 	Max *metav1.Duration `json:"max,omitempty"`
