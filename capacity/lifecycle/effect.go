@@ -1,0 +1,87 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider"
+)
+
+// Effect is something to perform after the claim was committed. There is at most one provider call among the effects of
+// a step; its result is the next step's Outcome. Whether a write to the API server took is seen in the next observation.
+type Effect interface {
+	fmt.Stringer
+	effect()
+}
+
+// Create asks the provider for the machine.
+type Create struct{ Request provider.Request }
+
+// Look asks the provider for the machine of the claim (Get).
+type Look struct{ Claim types.UID }
+
+// Delete gives this machine back.
+type Delete struct{ Machine provider.Machine }
+
+// LookPods asks for another step with the pods of the Node read from the API server (Observed.PodsFresh).
+type LookPods struct{ Node string }
+
+// UpdateNode writes labels, annotations, taints and spec.unschedulable of a Node: Old is the Node observed, New the
+// Node wanted. A conflict is no error, the next step decides on the newer Node.
+type UpdateNode struct{ Old, New *corev1.Node }
+
+// DeleteNode deletes the Node object with this UID.
+type DeleteNode struct {
+	Name string
+	UID  types.UID
+}
+
+// Evict asks the Eviction API to take this pod. Refused because of a disruption budget is no error.
+type Evict struct{ Pod PodOnNode }
+
+// DeleteClaim deletes the claim object with this UID.
+type DeleteClaim struct {
+	Name string
+	UID  types.UID
+}
+
+// RemoveFinalizer takes v1alpha1.ClaimFinalizer off the claim with this UID.
+type RemoveFinalizer struct {
+	Name string
+	UID  types.UID
+}
+
+// Event is recorded on the claim, and on each of Pods.
+type Event struct {
+	Type    string // corev1.EventTypeNormal or corev1.EventTypeWarning
+	Reason  string
+	Message string
+	Pods    []v1alpha1.PodReference
+}
+
+func (Create) effect()          {}
+func (Look) effect()            {}
+func (Delete) effect()          {}
+func (LookPods) effect()        {}
+func (UpdateNode) effect()      {}
+func (DeleteNode) effect()      {}
+func (Evict) effect()           {}
+func (DeleteClaim) effect()     {}
+func (RemoveFinalizer) effect() {}
+func (Event) effect()           {}
+
+func (e Create) String() string {
+	return fmt.Sprintf("create %s attempt %d", e.Request.Claim, e.Request.Attempt)
+}
+func (e Look) String() string            { return "look for the machine" }
+func (e Delete) String() string          { return fmt.Sprintf("delete machine %s", e.Machine.ID) }
+func (e LookPods) String() string        { return "look at the pods of node " + e.Node }
+func (e UpdateNode) String() string      { return "update node " + e.New.Name }
+func (e DeleteNode) String() string      { return "delete node " + e.Name }
+func (e Evict) String() string           { return fmt.Sprintf("evict pod %s/%s", e.Pod.Namespace, e.Pod.Name) }
+func (e DeleteClaim) String() string     { return "delete claim " + e.Name }
+func (e RemoveFinalizer) String() string { return "remove finalizer of " + e.Name }
+func (e Event) String() string           { return fmt.Sprintf("event %s %s: %s", e.Type, e.Reason, e.Message) }

@@ -1,0 +1,128 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider"
+)
+
+// pending records the intent. Nothing was asked of the provider yet, so a claim that is to go may go at once.
+func pending(s *step) {
+	if s.closing() {
+		s.finish("no machine was ordered")
+		return
+	}
+	for _, condition := range []string{v1alpha1.ConditionRegistered, v1alpha1.ConditionInitialized,
+		v1alpha1.ConditionReady, v1alpha1.ConditionDraining, v1alpha1.ConditionReleased} {
+		s.no(condition, ReasonWaiting, "")
+	}
+	s.order(1)
+	s.tell(ReasonOrdered, s.c.Status.Message)
+}
+
+// order begins an attempt.
+func (s *step) order(attempt int32) {
+	s.enter(v1alpha1.ClaimLaunching, fmt.Sprintf("ordering a machine of shape %s from provider %s, attempt %d of %d",
+		s.c.Spec.Shape, s.c.Spec.Provider, attempt, max(attempt, s.c.Spec.MaxAttempts)))
+	st := &s.c.Status
+	st.Attempts = attempt
+	st.MachineID, st.ProviderID, st.SystemUUID, st.Host, st.Zone, st.NodeName = "", "", "", "", "", ""
+	st.LaunchedAt, st.RegisteredAt, st.ReadyAt = nil, nil, nil
+	s.no(v1alpha1.ConditionLaunched, ReasonOrdered, st.Message)
+}
+
+func launching(s *step) {
+	s.refresh()
+	switch {
+	case s.c.Status.MachineID != "" && s.o.Node != nil && s.o.NodeBy != ByName:
+		s.join()
+	case s.closing():
+		s.release(s.closingReason(), "the claim is to go before its machine has a node")
+	case s.c.Status.MachineID == "":
+		ordering(s)
+	default:
+		making(s)
+	}
+}
+
+// ordering asks for the machine until the provider's answer is certain. After an error it looks before it asks again.
+func ordering(s *step) {
+	if s.givenUp() {
+		return
+	}
+	if s.retryLater() {
+		s.no(v1alpha1.ConditionLaunched, ReasonUnanswered, s.c.Status.LastError)
+		s.say(fmt.Sprintf("provider %s has not confirmed the machine, errors in a row: %d; asking again: %s",
+			s.c.Spec.Provider, s.c.Status.Errors, s.c.Status.LastError))
+		return
+	}
+	if m, ok := s.machine(); ok {
+		s.say(fmt.Sprintf("machine %s of attempt %d has to go before attempt %d", m.ID, m.Attempt, s.c.Status.Attempts))
+		if s.due(deleteAgain) {
+			s.do(Delete{Machine: m})
+		}
+		return
+	}
+	if s.waiting() {
+		return
+	}
+	if s.c.Status.Errors > 0 && !s.absentSince(s.c.Status.NextAttempt) {
+		s.do(Look{Claim: s.c.UID})
+		return
+	}
+	s.do(Create{Request: s.request()})
+}
+
+// givenUp ends a claim whose order the provider declined; such an answer means that nothing was made.
+func (s *step) givenUp() bool {
+	out := s.o.Outcome
+	if out == nil || out.Verb != VerbCreate {
+		return false
+	}
+	switch {
+	case errors.Is(out.Err, provider.ErrNoCapacity):
+		s.fail(ReasonNoCapacity, fmt.Sprintf("provider %s has no room for shape %s: %v", s.c.Spec.Provider,
+			s.c.Spec.Shape, out.Err), NoCapacityKept)
+	case errors.Is(out.Err, provider.ErrRefused):
+		s.fail(ReasonRefused, fmt.Sprintf("provider %s refuses to make shape %s: %v", s.c.Spec.Provider,
+			s.c.Spec.Shape, out.Err), FailedKept)
+	default:
+		return false
+	}
+	return true
+}
+
+// making waits for the accepted machine to run.
+func making(s *step) {
+	m, _ := s.current()
+	switch {
+	case s.endedEarly():
+	case m.State == provider.StateRunning:
+		s.join()
+	case s.overdue():
+	default:
+		s.say(fmt.Sprintf("provider %s is making machine %s%s", s.c.Spec.Provider, s.c.Status.MachineID, s.where()))
+		s.look(launchLook(s.now.Sub(s.c.Status.LaunchedAt.Time)))
+	}
+}
+
+func (s *step) join() {
+	s.enter(v1alpha1.ClaimJoining, fmt.Sprintf("machine %s runs%s, waiting for its node", s.c.Status.MachineID, s.where()))
+}
+
+func (s *step) request() provider.Request {
+	c := s.c
+	return provider.Request{
+		Claim: c.Name, ClaimUID: c.UID, Attempt: c.Status.Attempts, Pool: c.Spec.Pool, Shape: c.Spec.Shape,
+		Resources: c.Spec.Resources.DeepCopy(), Overhead: c.Spec.Overhead.DeepCopy(),
+	}
+}
+
+func (s *step) where() string {
+	if s.c.Status.Host == "" {
+		return ""
+	}
+	return " on host " + s.c.Status.Host
+}

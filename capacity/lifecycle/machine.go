@@ -1,0 +1,107 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider"
+)
+
+// machine returns the machine that the provider last said this claim has, of whatever attempt.
+func (s *step) machine() (provider.Machine, bool) {
+	return s.o.Machine.Machine, s.o.Machine.Presence == Present
+}
+
+// current is the machine of the current attempt.
+func (s *step) current() (provider.Machine, bool) {
+	m, ok := s.machine()
+	if !ok || m.Attempt != s.c.Status.Attempts {
+		return provider.Machine{}, false
+	}
+	return m, true
+}
+
+// know takes over what the provider says of the machine of the current attempt.
+func (s *step) know(m provider.Machine) {
+	st := &s.c.Status
+	if st.LaunchedAt == nil {
+		st.LaunchedAt = micro(s.now)
+		st.Errors, st.NextAttempt = 0, nil
+		s.yes(v1alpha1.ConditionLaunched, ReasonLaunched, "machine "+string(m.ID))
+		s.tell(ReasonLaunched, fmt.Sprintf("provider %s is making machine %s", s.c.Spec.Provider, m.ID))
+	}
+	st.MachineID = string(m.ID)
+	for _, fact := range []struct {
+		known *string
+		said  string
+	}{{&st.ProviderID, m.ProviderID}, {&st.SystemUUID, m.SystemUUID}, {&st.Host, m.Host}, {&st.Zone, m.Zone}} {
+		if fact.said != "" {
+			*fact.known = fact.said
+		}
+	}
+}
+
+// absentSince reports whether the machine was proven absent by a look begun at t or later.
+func (s *step) absentSince(t *metav1.MicroTime) bool {
+	return s.o.Machine.Presence == Absent && s.o.Machine.since(t)
+}
+
+// look asks for the machine of the claim, unless it was asked for a moment ago.
+func (s *step) look(every time.Duration) {
+	if s.due(every) {
+		s.do(Look{Claim: s.c.UID})
+	}
+}
+
+// endedEarly releases a claim whose machine failed or vanished before its Node was ready.
+func (s *step) endedEarly() bool {
+	m, ok := s.current()
+	switch {
+	case ok && m.State == provider.StateFailed:
+		s.release(ReasonFailed, fmt.Sprintf("machine %s failed: %s", m.ID, m.Message))
+	case s.absentSince(s.c.Status.LaunchedAt):
+		s.release(ReasonVanished, fmt.Sprintf("machine %s is gone before its node was ready", s.c.Status.MachineID))
+	default:
+		return false
+	}
+	return true
+}
+
+// overdue releases a claim that took longer than its registration timeout. A timeout of zero or less is none.
+func (s *step) overdue() bool {
+	timeout := s.c.Spec.RegistrationTimeout.Duration
+	if timeout <= 0 || s.c.Status.LaunchedAt == nil {
+		return false
+	}
+	left := timeout - s.now.Sub(s.c.Status.LaunchedAt.Time)
+	if left > 0 {
+		s.wake(left)
+		return false
+	}
+	s.release(ReasonTimeout, fmt.Sprintf("no ready node %s after the launch", timeout))
+	return true
+}
+
+// lost releases a claim whose machine is proven gone, or given up by its provider, while its Node does not say
+// otherwise. While a ready Node and the provider disagree, nothing is done.
+func (s *step) lost() bool {
+	if s.o.Node != nil && nodeReady(s.o.Node) {
+		return false
+	}
+	m, ok := s.current()
+	if givenUp := ok && m.State == provider.StateFailed; !givenUp && !s.absentSince(s.c.Status.LaunchedAt) {
+		return false
+	}
+	s.release(ReasonLost, fmt.Sprintf("machine %s is gone", s.c.Status.MachineID))
+	return true
+}
+
+// doubt asks the provider about the machine while its Node is missing or not ready.
+func (s *step) doubt() {
+	if s.o.Node == nil || !nodeReady(s.o.Node) {
+		s.look(lookAgain)
+	}
+}

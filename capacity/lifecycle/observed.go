@@ -1,0 +1,103 @@
+package lifecycle
+
+import (
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/provider"
+)
+
+// Observed is what the loop saw of the world for one claim in this tick.
+type Observed struct {
+	// Node is the Node matched to this claim, nil when there is none; NodeBy says what they have in common.
+	Node   *corev1.Node
+	NodeBy How
+
+	// Pods keep a drain waiting: the pods bound to the Node that are not finished, and the pods a hold keeps room for
+	// there. DaemonSet pods and mirror pods are left out by the caller.
+	Pods []PodOnNode
+	// PodsFresh says that Pods was read from the API server in this tick and not from a cache. A drain ends on such a
+	// look only. Where there is no cache it is always true.
+	PodsFresh bool
+
+	// Machine is what the provider last said of this claim. The zero value is Unseen.
+	Machine Sighting
+	// Outcome is the result of the provider call made since the last step, nil when there was none.
+	Outcome *Outcome
+	// Asked is when this process last called the provider for this claim; zero when it never did.
+	Asked time.Time
+}
+
+// PodOnNode is one pod that keeps a drain waiting.
+type PodOnNode struct {
+	Namespace   string
+	Name        string
+	UID         types.UID
+	Terminating bool
+}
+
+// Presence says how much is known of a machine.
+type Presence int
+
+// Only Absent is proof that there is no machine.
+const (
+	Unseen Presence = iota
+	Present
+	Absent
+)
+
+// Sighting is what a provider said of the machine of a claim.
+type Sighting struct {
+	Presence Presence
+	// Machine is set when Present.
+	Machine provider.Machine
+	// At is when the call that gave this answer was begun.
+	At time.Time
+}
+
+// Seen is the sighting of a machine that was returned by a call begun at the given time, also by List.
+func Seen(m provider.Machine, at time.Time) Sighting {
+	return Sighting{Presence: Present, Machine: m, At: at}
+}
+
+// Newest returns the sighting whose call was begun later.
+func (s Sighting) Newest(other Sighting) Sighting {
+	if other.Presence != Unseen && (s.Presence == Unseen || other.At.After(s.At)) {
+		return other
+	}
+	return s
+}
+
+// Verb is a call to a provider.
+type Verb string
+
+// The calls that Step asks for.
+const (
+	VerbCreate Verb = "create"
+	VerbLook   Verb = "look"
+	VerbDelete Verb = "delete"
+)
+
+// Outcome is the result of one provider call. Err is the error as the provider returned it.
+type Outcome struct {
+	Verb    Verb
+	Machine provider.Machine
+	Err     error
+	// Began is when the call was begun.
+	Began time.Time
+}
+
+// After returns what is known after a call. Only ErrNotFound from Get or Delete proves absence; an error of any other
+// kind leaves things as they were.
+func (s Sighting) After(o Outcome) Sighting {
+	switch {
+	case o.Err == nil && (o.Verb == VerbCreate || o.Verb == VerbLook):
+		return Seen(o.Machine, o.Began)
+	case o.Verb != VerbCreate && errors.Is(o.Err, provider.ErrNotFound):
+		return Sighting{Presence: Absent, At: o.Began}
+	}
+	return s
+}

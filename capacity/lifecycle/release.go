@@ -1,0 +1,167 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider"
+)
+
+// release begins to give the machine back. From here on it goes, whatever happens to the claim.
+func (s *step) release(reason, message string) {
+	unheard := s.c.Status.MachineID == ""
+	s.enter(v1alpha1.ClaimReleasing, message)
+	if unheard {
+		// A creation that was never answered may still be carried out: what counts is a look after it is too late.
+		s.waitUntil(s.now.Add(lateCreate))
+	}
+	s.no(v1alpha1.ConditionReady, reason, message)
+	s.no(v1alpha1.ConditionReleased, reason, message)
+	if slices.Contains([]string{ReasonTimeout, ReasonFailed, ReasonVanished, ReasonLost, ReasonNodeLost, ReasonLeftOver}, reason) {
+		s.do(Event{Type: corev1.EventTypeWarning, Reason: reason, Message: s.c.Status.Message})
+	}
+}
+
+// mayRelaunch says that the machine is given back because it did not come up, and not because the claim is to go.
+func (s *step) mayRelaunch() bool {
+	return !s.closing() &&
+		slices.Contains([]string{ReasonTimeout, ReasonFailed, ReasonVanished}, s.reasonOf(v1alpha1.ConditionReleased))
+}
+
+func releasing(s *step) {
+	if s.is(v1alpha1.ConditionReleased) {
+		s.finish(s.c.Status.Message)
+		return
+	}
+	failed := s.retryLater()
+	m, present := s.machine()
+	switch {
+	case failed:
+		s.say(fmt.Sprintf("provider %s has not confirmed that machine %s is gone, errors in a row: %d; asking again: %s",
+			s.c.Spec.Provider, s.c.Status.MachineID, s.c.Status.Errors, s.c.Status.LastError))
+	case !present && s.provenGone():
+		s.gone()
+	case present && s.c.Status.Errors == 0:
+		s.giveBack(m)
+	case s.waiting():
+	case s.c.Status.MachineID == "" || s.c.Status.Errors > 0 && !s.o.Machine.since(s.c.Status.NextAttempt):
+		s.do(Look{Claim: s.c.UID})
+		s.wake(deleteAgain)
+	case present:
+		s.giveBack(m)
+	default:
+		s.giveBack(s.recorded())
+	}
+}
+
+// since reports whether the sighting comes from a look begun at t or later.
+func (s Sighting) since(t *metav1.MicroTime) bool {
+	return s.Presence != Unseen && (t == nil || !s.At.Before(t.Time))
+}
+
+// provenGone reports whether the provider proved that there is no machine. The proof is kept in the claim.
+func (s *step) provenGone() bool {
+	if s.reasonOf(v1alpha1.ConditionLaunched) == ReasonGone {
+		return true
+	}
+	if s.c.Status.MachineID == "" && !s.absentSince(s.c.Status.NextAttempt) {
+		return false
+	}
+	return s.absentSince(s.c.Status.LaunchedAt)
+}
+
+func (s *step) giveBack(m provider.Machine) {
+	s.say(fmt.Sprintf("provider %s takes machine %s back", s.c.Spec.Provider, m.ID))
+	if s.due(deleteAgain) {
+		s.do(Delete{Machine: m})
+	}
+}
+
+// recorded is the machine as the claim remembers it.
+func (s *step) recorded() provider.Machine {
+	st := s.c.Status
+	return provider.Machine{ID: provider.ID(st.MachineID), Claim: s.c.Name, ClaimUID: s.c.UID, Attempt: st.Attempts,
+		ProviderID: st.ProviderID, SystemUUID: st.SystemUUID, Host: st.Host, Zone: st.Zone}
+}
+
+// gone cleans up after a machine that is proven gone. A Node that joined in the machine's last moment is waited for, so
+// that its object goes too.
+func (s *step) gone() {
+	st := &s.c.Status
+	if s.reasonOf(v1alpha1.ConditionLaunched) != ReasonGone {
+		st.Errors, st.NextAttempt = 0, nil
+		s.no(v1alpha1.ConditionLaunched, ReasonGone, "the provider has no machine of this claim")
+		if st.MachineID != "" && st.NodeName == "" {
+			s.waitUntil(s.now.Add(lateNode))
+		}
+	}
+	switch {
+	case s.o.Node != nil && (s.o.NodeBy != ByName || s.o.Node.Name == st.NodeName):
+		s.say("the machine is gone, deleting node " + s.o.Node.Name)
+		s.do(DeleteNode{Name: s.o.Node.Name, UID: s.o.Node.UID})
+		s.wake(lookAgain)
+	case s.waiting():
+	case s.mayRelaunch():
+		s.relaunch()
+	default:
+		s.finish("the machine is gone")
+	}
+}
+
+// relaunch begins the next attempt, or gives up.
+func (s *step) relaunch() {
+	st := &s.c.Status
+	why := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReleased)
+	if st.Attempts >= s.c.Spec.MaxAttempts {
+		s.fail(why.Reason, fmt.Sprintf("gave up after %d attempts: %s", st.Attempts, why.Message), FailedKept)
+		return
+	}
+	wait := relaunchBackoff(st.Attempts)
+	s.no(v1alpha1.ConditionRegistered, ReasonWaiting, "")
+	s.no(v1alpha1.ConditionInitialized, ReasonWaiting, "")
+	s.order(st.Attempts + 1)
+	s.waitUntil(s.now.Add(wait))
+}
+
+// fail keeps a claim without a machine for its reason.
+func (s *step) fail(reason, message string, kept time.Duration) {
+	s.enter(v1alpha1.ClaimFailed, message)
+	s.waitUntil(s.now.Add(kept))
+	s.no(v1alpha1.ConditionLaunched, reason, message)
+	s.no(v1alpha1.ConditionReady, reason, message)
+	s.warn(reason, message)
+}
+
+func failed(s *step) {
+	_, present := s.machine()
+	switch {
+	case present:
+		s.release(ReasonLeftOver, "a machine of this claim was found")
+	case !s.closing() && s.waiting():
+	default:
+		s.finish(s.c.Status.Message)
+	}
+}
+
+// finish lets the claim go: nothing of it is left.
+func (s *step) finish(message string) {
+	s.say(message)
+	if !s.is(v1alpha1.ConditionReleased) {
+		s.yes(v1alpha1.ConditionReleased, ReasonReleased, message)
+		s.do(claimEvent(ReasonReleased, message))
+	}
+	if !s.deleted() {
+		s.do(DeleteClaim{Name: s.c.Name, UID: s.c.UID})
+	}
+	s.do(RemoveFinalizer{Name: s.c.Name, UID: s.c.UID})
+}
+
+func claimEvent(reason, message string) Event {
+	return Event{Type: corev1.EventTypeNormal, Reason: reason, Message: message}
+}

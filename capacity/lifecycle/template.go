@@ -1,0 +1,70 @@
+package lifecycle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+)
+
+// Facts are what a template in a label or annotation may name, for example "{{.Host}}".
+type Facts struct {
+	Pool, Shape, Claim, Machine, Host, Zone string
+}
+
+// FactsOf returns the facts of a claim.
+func FactsOf(c *v1alpha1.NodeClaim) Facts {
+	return Facts{Pool: c.Spec.Pool, Shape: c.Spec.Shape, Claim: c.Name, Machine: c.Status.MachineID,
+		Host: c.Status.Host, Zone: c.Status.Zone}
+}
+
+// Fill fills one value in. Without "{{" a value is taken as it is.
+func Fill(value string, facts Facts) (string, error) {
+	if !strings.Contains(value, "{{") {
+		return value, nil
+	}
+	t, err := template.New("value").Parse(value)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	if err := t.Execute(&out, facts); err != nil {
+		return "", err
+	}
+	return out.String(), nil
+}
+
+// filled fills values in and names, in the order of the keys, those that cannot be used.
+func filled(kind string, values map[string]string, c *v1alpha1.NodeClaim) (map[string]string, []string) {
+	out, facts := make(map[string]string, len(values)), FactsOf(c)
+	var bad []string
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		value, err := Fill(values[key], facts)
+		if err == nil {
+			err = usable(kind, key, value)
+		}
+		if err != nil {
+			bad = append(bad, fmt.Sprintf("%s %s: %v", kind, key, err))
+			continue
+		}
+		out[key] = value
+	}
+	return out, bad
+}
+
+// usable asks what the API server would ask: one bad label would have the whole Node refused.
+func usable(kind, key, value string) error {
+	problems := validation.IsQualifiedName(key)
+	if kind == "label" {
+		problems = append(problems, validation.IsValidLabelValue(value)...)
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("%q: %s", value, strings.Join(problems, ", "))
+	}
+	return nil
+}

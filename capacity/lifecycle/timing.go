@@ -1,0 +1,75 @@
+package lifecycle
+
+import (
+	"hash/fnv"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// How long things take, where the claim itself does not say. Step never waits: these become Result.Next.
+const (
+	// NoCapacityKept and FailedKept are how long a claim without a machine is kept for its reason. It occupies its slot
+	// that long, so its pool does not run against the same wall again.
+	NoCapacityKept = time.Minute
+	FailedKept     = 10 * time.Minute
+
+	// errorFirst and errorMost bound the back-off after a provider error.
+	errorFirst = time.Second
+	errorMost  = time.Minute
+	// relaunchFirst and relaunchMost bound the wait between two attempts.
+	relaunchFirst = 30 * time.Second
+	relaunchMost  = 5 * time.Minute
+
+	// drainSettle is the time between the first sight of the closed Node and the look that may find it empty: a binding
+	// that was under way shows within it.
+	drainSettle = 2 * time.Second
+	// evictAgain is how often a pod that stays is evicted again.
+	evictAgain = 5 * time.Second
+	// lateNode is how long a Node that registered in its machine's last moment has to show up.
+	lateNode = 2 * time.Second
+	// lateCreate is how long a creation whose answer was lost may still be carried out.
+	lateCreate = 10 * time.Second
+
+	// lookAgain is how often a machine is looked at while its Node is missing or not ready, deleteAgain how often a
+	// deletion is asked about.
+	lookAgain   = 15 * time.Second
+	deleteAgain = 2 * time.Second
+	// A machine being made is looked at after an eighth of its age, so a slow backend is not flooded.
+	launchLookFirst = time.Second
+	launchLookMost  = 15 * time.Second
+)
+
+// errorBackoff is how long to wait after n provider errors in a row: doubling, with a part taken off that depends on
+// the claim, so that claims that failed together do not come back together.
+func errorBackoff(n int32, claim types.UID) time.Duration {
+	d := doubled(errorFirst, errorMost, n-1)
+	return max(errorFirst, d-time.Duration(float64(d)/4*share(claim, n)))
+}
+
+// relaunchBackoff is the wait before the attempt that follows n attempts.
+func relaunchBackoff(n int32) time.Duration { return doubled(relaunchFirst, relaunchMost, n-1) }
+
+func doubled(first, most time.Duration, times int32) time.Duration {
+	d := first
+	for range times {
+		if d >= most/2 {
+			return most
+		}
+		d *= 2
+	}
+	return d
+}
+
+// share is a number in [0,1) that depends on its arguments only.
+func share(claim types.UID, n int32) float64 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(string(claim) + "/" + strconv.Itoa(int(n))))
+	return float64(h.Sum32()) / (1 << 32)
+}
+
+// launchLook is how long after the last look a machine of this age is looked at again.
+func launchLook(age time.Duration) time.Duration {
+	return min(max(age/8, launchLookFirst), launchLookMost)
+}
