@@ -13,6 +13,8 @@ type Shortfall struct {
 	Pod *Pod
 	// Since is when the pod was first seen without room.
 	Since time.Time
+	// Planned is set once a plan has counted the pod.
+	Planned bool
 	// Called is when the extender was last asked about it; zero when it was never.
 	Called time.Time
 	// Reason is what stood in the way on most nodes when the extender was last asked.

@@ -35,6 +35,7 @@ type Live struct {
 	generation uint64
 	refusals   map[string]cachedRefusal
 	expired    map[types.UID]bool // claims whose reservations are over
+	placed     map[types.UID]*Pod  // bound, and their condition still says they wait
 	strangers  time.Time
 	listeners  []chan struct{}
 }
@@ -55,7 +56,7 @@ func NewLive(schedulers Schedulers) *Live {
 		nodes: map[string]*entry{}, pods: map[types.UID]*Pod{}, holds: map[types.UID]*hold{},
 		daemons: map[types.UID]*Daemon{}, claims: newClaimIndex(), pools: map[string]*v1alpha1.NodePool{},
 		backends: map[string]*v1alpha1.Provider{}, served: map[string]corev1.ResourceName{}, classes: Classes{},
-		expired: map[types.UID]bool{}, ledger: newLedger(), calls: newCallLog(), refusals: map[string]cachedRefusal{},
+		expired: map[types.UID]bool{}, placed: map[types.UID]*Pod{}, ledger: newLedger(), calls: newCallLog(), refusals: map[string]cachedRefusal{},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 )
@@ -16,6 +17,7 @@ type claimIndex struct {
 	byUUID     map[string]*v1alpha1.NodeClaim
 	byNode     map[string]*v1alpha1.NodeClaim
 	reserved   map[types.UID]*v1alpha1.NodeClaim // pod -> the claim that keeps room for it
+	version    uint64
 }
 
 func newClaimIndex() claimIndex {
@@ -48,6 +50,7 @@ func (x *claimIndex) of(e *entry) *v1alpha1.NodeClaim {
 }
 
 func (x *claimIndex) put(c *v1alpha1.NodeClaim) {
+	x.version++
 	x.byName[c.Name] = c
 	set(x.byProvider, c.Status.ProviderID, c)
 	set(x.byUUID, strings.ToLower(c.Status.SystemUUID), c)
@@ -58,6 +61,7 @@ func (x *claimIndex) put(c *v1alpha1.NodeClaim) {
 }
 
 func (x *claimIndex) drop(c *v1alpha1.NodeClaim) {
+	x.version++
 	delete(x.byName, c.Name)
 	unset(x.byProvider, c.Status.ProviderID, c)
 	unset(x.byUUID, strings.ToLower(c.Status.SystemUUID), c)
@@ -79,11 +83,15 @@ func unset[K ~string](m map[K]*v1alpha1.NodeClaim, key K, c *v1alpha1.NodeClaim)
 	}
 }
 
-// SetClaim takes in a claim; an older version than the one known is ignored by the caller (informers deliver in order).
+// SetClaim takes in a claim. An older version than the one known changes nothing: a claim just written is taken in at
+// once, and the watch may still deliver what was there before.
 func (l *Live) SetClaim(c *v1alpha1.NodeClaim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if old := l.claims.byName[c.Name]; old != nil {
+		if olderVersion(c, old) {
+			return
+		}
 		l.claims.drop(old)
 	}
 	l.claims.put(c)
@@ -91,11 +99,19 @@ func (l *Live) SetClaim(c *v1alpha1.NodeClaim) {
 	l.changed()
 }
 
-// ForgetClaim drops a claim that is gone.
-func (l *Live) ForgetClaim(name string) {
+func olderVersion(c, than *v1alpha1.NodeClaim) bool {
+	if c.UID != than.UID {
+		return c.CreationTimestamp.Before(&than.CreationTimestamp)
+	}
+	order, err := resourceversion.CompareResourceVersion(c.ResourceVersion, than.ResourceVersion)
+	return err == nil && order < 0
+}
+
+// ForgetClaim drops a claim that is gone. Another claim that took over its name stays.
+func (l *Live) ForgetClaim(name string, uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if old := l.claims.byName[name]; old != nil {
+	if old := l.claims.byName[name]; old != nil && old.UID == uid {
 		l.claims.drop(old)
 		delete(l.expired, old.UID)
 		l.settleClaimNodes()

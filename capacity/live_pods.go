@@ -17,6 +17,7 @@ func (l *Live) SetPod(pod *corev1.Pod, now time.Time) {
 	l.pods[pod.UID] = fresh
 	l.countPod(old, fresh)
 	l.followHold(old, fresh, now)
+	l.followPlaced(fresh)
 	if l.followShortfall(fresh, now) || old == nil || !sameForPlacing(old, fresh) {
 		l.changed()
 	}
@@ -36,12 +37,20 @@ func sameForPlacing(a, b *Pod) bool {
 		a.Terminating == b.Terminating && a.Ask == b.Ask && a.Usage.Equal(b.Usage)
 }
 
+func (l *Live) followPlaced(p *Pod) {
+	delete(l.placed, p.UID)
+	if p.counts() && p.Capacity != nil && p.Capacity.Status == corev1.ConditionFalse {
+		l.placed[p.UID] = p
+	}
+}
+
 // ForgetPod drops a pod that is gone.
 func (l *Live) ForgetPod(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old := l.pods[uid]
 	delete(l.pods, uid)
+	delete(l.placed, uid)
 	l.release(uid)
 	l.ledger.withdraw(uid)
 	if old != nil {

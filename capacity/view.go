@@ -86,8 +86,14 @@ func (l *Live) viewNode(v *View, e *entry) {
 	for _, p := range e.pods {
 		pods = append(pods, p)
 	}
-	slices.SortFunc(pods, func(a, b *Pod) int { return strings.Compare(a.Key(), b.Key()) })
+	sortPods(pods)
 	v.Pods[n.Name] = pods
+}
+
+func sortPods(pods []*Pod) {
+	slices.SortFunc(pods, func(a, b *Pod) int {
+		return cmp.Or(strings.Compare(a.Key(), b.Key()), strings.Compare(string(a.UID), string(b.UID)))
+	})
 }
 
 func (l *Live) viewClaims(v *View) {

@@ -1,0 +1,114 @@
+package capacity
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+)
+
+// Demand is the ledger in numbers, cheap enough to be read on every change.
+type Demand struct {
+	// Pods is the number of shortfalls, Unplanned how many of them no plan has seen.
+	Pods, Unplanned int
+	// First and Last are when the oldest and the newest unplanned shortfall was recorded.
+	First, Last time.Time
+}
+
+// Demand reads the ledger.
+func (l *Live) Demand() Demand {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := Demand{Pods: len(l.ledger.byPod)}
+	for _, s := range l.ledger.byPod {
+		if s.Planned {
+			continue
+		}
+		if d.Unplanned == 0 || s.Since.Before(d.First) {
+			d.First = s.Since
+		}
+		if s.Since.After(d.Last) {
+			d.Last = s.Since
+		}
+		d.Unplanned++
+	}
+	return d
+}
+
+// MarkPlanned closes the batch window of these shortfalls.
+func (l *Live) MarkPlanned(shortfalls []*Shortfall) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range shortfalls {
+		if known := l.ledger.byPod[s.Pod.UID]; known != nil {
+			known.Planned = true
+		}
+	}
+}
+
+// Generation rises with every change that may alter an answer.
+func (l *Live) Generation() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.generation
+}
+
+// Claim returns the newest version known of a claim, nil when there is none.
+func (l *Live) Claim(name string) *v1alpha1.NodeClaim {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.claims.byName[name]
+}
+
+// Claims returns all claims in no order, and a number that changes when any of them does.
+func (l *Live) Claims() ([]*v1alpha1.NodeClaim, uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]*v1alpha1.NodeClaim, 0, len(l.claims.byName))
+	for _, c := range l.claims.byName {
+		all = append(all, c)
+	}
+	return all, l.claims.version
+}
+
+// Occupants are the pods that keep a node from being empty: those bound or held there that do not live and die with it.
+func (l *Live) Occupants(node string) []*Pod {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.nodes[node]
+	if e == nil {
+		return nil
+	}
+	var pods []*Pod
+	for _, p := range e.pods {
+		if !p.Resident() {
+			pods = append(pods, p)
+		}
+	}
+	for _, h := range e.holds {
+		pods = append(pods, h.pod)
+	}
+	sortPods(pods)
+	return pods
+}
+
+// TakePlaced returns, once, the pods that were seen bound while their Capacity condition still says that they lack room.
+func (l *Live) TakePlaced() []*Pod {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	pods := make([]*Pod, 0, len(l.placed))
+	for _, p := range l.placed {
+		pods = append(pods, p)
+	}
+	sortPods(pods)
+	clear(l.placed)
+	return pods
+}
+
+// Pod returns what is known of a pod, nil when nothing is.
+func (l *Live) Pod(uid types.UID) *Pod {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pods[uid]
+}
