@@ -92,3 +92,6 @@ func (p *Pod) readConditions(conditions []corev1.PodCondition) {
 		}
 	}
 }
+
+// PodOf reads a pod outside of any view.
+func PodOf(pod *corev1.Pod) *Pod { return newPod(pod, NewAsk(pod)) }

@@ -19,6 +19,9 @@ const (
 	// CordonedAnnotation on a Node says that Muster set spec.unschedulable, so that only our cordon is undone.
 	CordonedAnnotation = "muster.sh/cordoned"
 
+	// DoNotReleaseAnnotation on a NodeClaim, set to "true", keeps its machine.
+	DoNotReleaseAnnotation = "muster.sh/do-not-release"
+
 	// ClaimFinalizer keeps a NodeClaim until its machine is proven gone.
 	ClaimFinalizer = "muster.sh/machine"
 

@@ -1,0 +1,219 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/lifecycle"
+	"github.com/muster-sh/muster/provider"
+)
+
+// Claims takes NodeClaims through their life. One claim is reconciled by one goroutine at a time; the caller sees to it.
+type Claims struct {
+	Live     *capacity.Live
+	Kube     Kube
+	Nodes    NodeFinder
+	Backends Backends
+	Log      *slog.Logger
+	// Now is read before and after calls to a provider, which may take long.
+	Now func() time.Time
+
+	mu       sync.Mutex
+	progress map[types.UID]*progress
+	index    *lifecycle.Index
+	indexed  uint64
+}
+
+// progress is what this process remembers of a claim between two steps. Losing it costs a look, never a machine.
+type progress struct {
+	machine lifecycle.Sighting
+	asked   time.Time
+}
+
+// Reconcile steps one claim until nothing is left to do now, and says when to look again (0: on events only).
+func (r *Claims) Reconcile(ctx context.Context, name string) (time.Duration, error) {
+	claim := r.Live.Claim(name)
+	if claim == nil {
+		return 0, nil
+	}
+	p := r.remember(claim.UID)
+	var heard heard
+	for range maxSteps {
+		res := lifecycle.Step(claim, r.observe(claim, p, heard), r.Now())
+		if res.Err != nil {
+			return 0, res.Err
+		}
+		committed, err := r.commit(ctx, claim, res.Claim)
+		if err != nil {
+			return 0, err
+		}
+		claim = committed
+		heard, err = r.perform(ctx, claim, p, res.Effects)
+		if err != nil {
+			return 0, err
+		}
+		if !heard.anything() {
+			return res.Next, nil
+		}
+	}
+	return minWait, nil
+}
+
+// maxSteps bounds one reconcile: a machine's whole life has fewer provider calls in a row.
+const maxSteps = 16
+
+// heard is what performing the effects of a step brought back.
+type heard struct {
+	outcome *lifecycle.Outcome
+	pods    []corev1.Pod
+	looked  bool
+}
+
+func (h heard) anything() bool { return h.outcome != nil || h.looked }
+
+// Forget drops what is remembered of a claim that is gone.
+func (r *Claims) Forget(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.progress, uid)
+}
+
+func (r *Claims) remember(uid types.UID) *progress {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.progress == nil {
+		r.progress = map[types.UID]*progress{}
+	}
+	p := r.progress[uid]
+	if p == nil {
+		p = &progress{}
+		r.progress[uid] = p
+	}
+	return p
+}
+
+func (r *Claims) observe(claim *v1alpha1.NodeClaim, p *progress, h heard) lifecycle.Observed {
+	o := lifecycle.Observed{Machine: p.machine, Outcome: h.outcome, Asked: p.asked, PodsFresh: h.looked}
+	o.Node, o.NodeBy = r.node(claim)
+	if o.Node == nil {
+		return o
+	}
+	for _, pod := range r.Live.Occupants(o.Node.Name) {
+		o.Pods = append(o.Pods, lifecycle.PodOnNode{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Terminating: pod.Terminating,
+		})
+	}
+	if h.looked {
+		o.Pods = unite(o.Pods, h.pods)
+	}
+	return o
+}
+
+// unite adds the pods read from the API server to those in the view: what either of them knows keeps a node.
+func unite(known []lifecycle.PodOnNode, read []corev1.Pod) []lifecycle.PodOnNode {
+	for i := range read {
+		pod := capacity.PodOf(&read[i])
+		if pod.Resident() || pod.Finished {
+			continue
+		}
+		same := func(k lifecycle.PodOnNode) bool { return k.UID == pod.UID }
+		if !slices.ContainsFunc(known, same) {
+			known = append(known, lifecycle.PodOnNode{
+				Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Terminating: pod.Terminating,
+			})
+		}
+	}
+	return known
+}
+
+// node finds the Node that matches a claim, and this claim only.
+func (r *Claims) node(claim *v1alpha1.NodeClaim) (*corev1.Node, lifecycle.How) {
+	st := &claim.Status
+	name := st.NodeName
+	if name == "" {
+		name = claim.Name
+	}
+	index := r.claimIndex()
+	var best *corev1.Node
+	how := lifecycle.NoMatch
+	for _, node := range r.Nodes.Candidates(name, st.ProviderID, st.SystemUUID) {
+		c, by := index.Match(node)
+		if c != nil && c.UID == claim.UID && by > how {
+			best, how = node, by
+		}
+	}
+	return best, how
+}
+
+func (r *Claims) claimIndex() *lifecycle.Index {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	claims, version := r.Live.Claims()
+	if r.index == nil || version != r.indexed {
+		r.index, r.indexed = lifecycle.NewIndex(claims), version
+	}
+	return r.index
+}
+
+// commit writes the claim before anything is done about it. What was written is known at once.
+func (r *Claims) commit(ctx context.Context, from, to *v1alpha1.NodeClaim) (*v1alpha1.NodeClaim, error) {
+	current := from
+	if !slices.Equal(from.Finalizers, to.Finalizers) {
+		meta := from.DeepCopy()
+		meta.Finalizers = to.Finalizers
+		updated, err := r.Kube.UpdateClaim(ctx, meta)
+		if err != nil {
+			return nil, fmt.Errorf("write claim %s: %w", from.Name, err)
+		}
+		current = updated
+		r.Live.SetClaim(updated)
+	}
+	if reflect.DeepEqual(from.Status, to.Status) {
+		return current, nil
+	}
+	next := current.DeepCopy()
+	next.Status = to.Status
+	updated, err := r.Kube.UpdateClaimStatus(ctx, next)
+	if err != nil {
+		return nil, fmt.Errorf("write status of claim %s: %w", from.Name, err)
+	}
+	r.Live.SetClaim(updated)
+	if from.Status.State != updated.Status.State {
+		r.Log.Info("claim moved", "claim", updated.Name, "from", from.Status.State, "to", updated.Status.State,
+			"message", updated.Status.Message)
+	}
+	return updated, nil
+}
+
+// Conflict says whether an error only means that something newer is to be read first.
+func Conflict(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
+}
+
+func (r *Claims) call(ctx context.Context, claim *v1alpha1.NodeClaim, verb lifecycle.Verb, p *progress,
+	do func(provider.Provider) (provider.Machine, error),
+) *lifecycle.Outcome {
+	out := &lifecycle.Outcome{Verb: verb, Began: r.Now()}
+	backend, err := r.Backends.Backend(claim.Spec.Provider)
+	if err == nil {
+		out.Machine, err = do(backend)
+	}
+	out.Err = err
+	p.asked = r.Now()
+	p.machine = p.machine.After(*out)
+	if err != nil && ctx.Err() == nil {
+		r.Log.Warn("provider call failed", "claim", claim.Name, "verb", verb, "provider", claim.Spec.Provider, "error", err)
+	}
+	return out
+}

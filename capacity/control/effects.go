@@ -1,0 +1,118 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/lifecycle"
+	"github.com/muster-sh/muster/provider"
+)
+
+// perform does what a step asked for, in its order, and stops at the first write that failed.
+func (r *Claims) perform(ctx context.Context, claim *v1alpha1.NodeClaim, p *progress, effects []lifecycle.Effect) (heard, error) {
+	var h heard
+	for _, e := range effects {
+		if err := ctx.Err(); err != nil {
+			return h, err
+		}
+		if err := r.performOne(ctx, claim, p, e, &h); err != nil {
+			return h, fmt.Errorf("claim %s: %s: %w", claim.Name, e, err)
+		}
+	}
+	return h, nil
+}
+
+func (r *Claims) performOne(ctx context.Context, claim *v1alpha1.NodeClaim, p *progress, e lifecycle.Effect, h *heard) error {
+	switch e := e.(type) {
+	case lifecycle.Create:
+		h.outcome = r.call(ctx, claim, lifecycle.VerbCreate, p, func(b provider.Provider) (provider.Machine, error) {
+			return b.Create(ctx, e.Request)
+		})
+	case lifecycle.Look:
+		h.outcome = r.call(ctx, claim, lifecycle.VerbLook, p, func(b provider.Provider) (provider.Machine, error) {
+			return b.Get(ctx, e.Claim)
+		})
+	case lifecycle.Delete:
+		h.outcome = r.call(ctx, claim, lifecycle.VerbDelete, p, func(b provider.Provider) (provider.Machine, error) {
+			return e.Machine, b.Delete(ctx, e.Machine)
+		})
+	case lifecycle.LookPods:
+		pods, err := r.Kube.PodsOn(ctx, e.Node)
+		h.pods, h.looked = pods, err == nil
+		return err
+	case lifecycle.Event:
+		r.tell(claim, e)
+	default:
+		return r.write(ctx, claim, e)
+	}
+	return nil
+}
+
+func (r *Claims) write(ctx context.Context, claim *v1alpha1.NodeClaim, e lifecycle.Effect) error {
+	switch e := e.(type) {
+	case lifecycle.UpdateNode:
+		return ignoreStale(r.Kube.UpdateNode(ctx, e.Old, e.New))
+	case lifecycle.DeleteNode:
+		return ignoreStale(r.Kube.DeleteNode(ctx, e.Name, e.UID))
+	case lifecycle.Evict:
+		err := r.Kube.Evict(ctx, podRef(e.Pod))
+		if apierrors.IsTooManyRequests(err) {
+			return nil
+		}
+		return ignoreStale(err)
+	case lifecycle.DeleteClaim:
+		return ignoreStale(r.Kube.DeleteClaim(ctx, e.Name, e.UID))
+	case lifecycle.RemoveFinalizer:
+		return r.removeFinalizer(ctx, claim, e.UID)
+	}
+	return fmt.Errorf("%T: %w", e, errUnknownEffect)
+}
+
+var errUnknownEffect = errors.New("no way to perform this effect")
+
+// ignoreStale: the object changed or is gone; the next step decides on what is there then.
+func ignoreStale(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// removeFinalizer lets the claim go. The claim may just have been deleted, so the finalizer comes off the version that
+// is known after that; a conflict is tried again when the watch has delivered it.
+func (r *Claims) removeFinalizer(ctx context.Context, claim *v1alpha1.NodeClaim, uid types.UID) error {
+	if known := r.Live.Claim(claim.Name); known != nil && known.UID == uid {
+		claim = known
+	}
+	c := claim.DeepCopy()
+	c.Finalizers = nil
+	for _, f := range claim.Finalizers {
+		if f != v1alpha1.ClaimFinalizer {
+			c.Finalizers = append(c.Finalizers, f)
+		}
+	}
+	if _, err := r.Kube.UpdateClaim(ctx, c); err != nil {
+		return ignoreStale(err)
+	}
+	if c.DeletionTimestamp != nil {
+		r.Live.ForgetClaim(c.Name, uid)
+		r.Forget(uid)
+	}
+	return nil
+}
+
+func (r *Claims) tell(claim *v1alpha1.NodeClaim, e lifecycle.Event) {
+	warning := e.Type == corev1.EventTypeWarning
+	about := Subject{Kind: "NodeClaim", PodReference: v1alpha1.PodReference{Name: claim.Name, UID: claim.UID}}
+	r.Kube.Event(about, warning, e.Reason, e.Message)
+	for _, ref := range e.Pods {
+		r.Kube.Event(Subject{Kind: "Pod", PodReference: ref}, warning, e.Reason, claim.Name+": "+e.Message)
+	}
+	r.Log.Info("event", "claim", claim.Name, "reason", e.Reason, "message", e.Message)
+}

@@ -1,0 +1,56 @@
+package control
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/reaper"
+)
+
+// Reaper asks for the release of nodes that nobody needs.
+type Reaper struct {
+	Live *capacity.Live
+	Kube Kube
+	Log  *slog.Logger
+
+	empty reaper.Empty
+}
+
+// Tick looks at every node once and says when to look again; 0 means when something changes.
+func (r *Reaper) Tick(ctx context.Context, now time.Time) time.Duration {
+	v := r.Live.View()
+	r.empty = r.empty.Follow(v, now)
+	d := reaper.Decide(v, r.empty, now)
+	for _, claim := range d.Release {
+		r.release(ctx, claim, now)
+	}
+	return d.Next
+}
+
+// release closes the node in the filter first, then records the intent. The filter answers for a pod in between win:
+// then the node does not close.
+func (r *Reaper) release(ctx context.Context, claim *v1alpha1.NodeClaim, now time.Time) {
+	node := claim.Status.NodeName
+	if !r.Live.Close(node) {
+		return
+	}
+	c := claim.DeepCopy()
+	c.Spec.Release = &v1alpha1.Release{Reason: string(reaper.Idle), Since: metav1.NewMicroTime(now)}
+	updated, err := r.Kube.UpdateClaim(ctx, c)
+	if err != nil {
+		r.Live.Reopen(node)
+		if !Conflict(err) {
+			r.Log.Error("could not record the release", "claim", claim.Name, "node", node, "error", err)
+		}
+		return
+	}
+	r.Live.SetClaim(updated)
+	// From here on the claim itself says that the node is closed.
+	r.Live.Reopen(node)
+	r.Log.Info("releasing node", "claim", claim.Name, "node", node, "reason", reaper.Idle)
+}
