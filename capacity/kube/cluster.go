@@ -1,0 +1,139 @@
+// Package kube is the API server's side of the core: informers feed capacity.Live, Cluster performs what the loops in
+// capacity/control ask for, and Lead says whether this process may act. It decides nothing.
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/control"
+)
+
+// Scheme knows the built-in types and Muster's own.
+func Scheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(s); err != nil {
+		return nil, fmt.Errorf("register the built-in types: %w", err)
+	}
+	if err := v1alpha1.AddToScheme(s); err != nil {
+		return nil, fmt.Errorf("register Muster's types: %w", err)
+	}
+	return s, nil
+}
+
+// Cluster performs the loops' writes, and their reads that must not come out of a cache. It is safe for concurrent use.
+type Cluster struct {
+	client client.Client
+	events *Events
+}
+
+var _ control.Kube = (*Cluster)(nil)
+
+// NewCluster makes a Cluster; events may be nil, then none are recorded.
+func NewCluster(config *rest.Config, scheme *runtime.Scheme, events *Events) (*Cluster, error) {
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	return &Cluster{client: c, events: events}, nil
+}
+
+// CreateClaim writes a new claim.
+func (k *Cluster) CreateClaim(ctx context.Context, c *v1alpha1.NodeClaim) (*v1alpha1.NodeClaim, error) {
+	c = c.DeepCopy()
+	return c, k.client.Create(ctx, c)
+}
+
+// UpdateClaim writes metadata and spec of the version that was read.
+func (k *Cluster) UpdateClaim(ctx context.Context, c *v1alpha1.NodeClaim) (*v1alpha1.NodeClaim, error) {
+	c = c.DeepCopy()
+	return c, k.client.Update(ctx, c)
+}
+
+// UpdateClaimStatus writes the status of the version that was read.
+func (k *Cluster) UpdateClaimStatus(ctx context.Context, c *v1alpha1.NodeClaim) (*v1alpha1.NodeClaim, error) {
+	c = c.DeepCopy()
+	return c, k.client.Status().Update(ctx, c)
+}
+
+// DeleteClaim deletes the claim with this UID.
+func (k *Cluster) DeleteClaim(ctx context.Context, name string, uid types.UID) error {
+	c := &v1alpha1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return k.client.Delete(ctx, c, client.Preconditions{UID: &uid})
+}
+
+// UpdateNode writes the difference between two versions of a Node, on the first of them only.
+func (k *Cluster) UpdateNode(ctx context.Context, from, to *corev1.Node) error {
+	patch := client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{})
+	return k.client.Patch(ctx, to.DeepCopy(), patch)
+}
+
+// DeleteNode deletes the Node with this UID.
+func (k *Cluster) DeleteNode(ctx context.Context, name string, uid types.UID) error {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return k.client.Delete(ctx, n, client.Preconditions{UID: &uid})
+}
+
+// Pod reads a pod past every cache.
+func (k *Cluster) Pod(ctx context.Context, ref v1alpha1.PodReference) (*corev1.Pod, error) {
+	var p corev1.Pod
+	err := k.client.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, &p)
+	return &p, err
+}
+
+// PodsOn reads the pods that are bound to a node, past every cache.
+func (k *Cluster) PodsOn(ctx context.Context, node string) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	err := k.client.List(ctx, &list, client.MatchingFields{"spec.nodeName": node})
+	return list.Items, err
+}
+
+// Evict asks the Eviction API to take this very pod.
+func (k *Cluster) Evict(ctx context.Context, ref v1alpha1.PodReference) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
+	return k.client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
+		ObjectMeta:    pod.ObjectMeta,
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &ref.UID}},
+	})
+}
+
+// SetPodCondition sets one condition of this very pod, by its type, and leaves the others alone.
+func (k *Cluster) SetPodCondition(ctx context.Context, ref v1alpha1.PodReference, c corev1.PodCondition) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": ref.UID},
+		"status":   map[string]any{"conditions": []corev1.PodCondition{c}},
+	})
+	if err != nil {
+		return fmt.Errorf("encode condition %s: %w", c.Type, err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
+	return k.client.Status().Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch))
+}
+
+// UpdatePoolStatus writes a pool's status.
+func (k *Cluster) UpdatePoolStatus(ctx context.Context, p *v1alpha1.NodePool) error {
+	return k.client.Status().Update(ctx, p.DeepCopy())
+}
+
+// UpdateProviderStatus writes a provider's status.
+func (k *Cluster) UpdateProviderStatus(ctx context.Context, p *v1alpha1.Provider) error {
+	return k.client.Status().Update(ctx, p.DeepCopy())
+}
+
+// Event records what happened to an object.
+func (k *Cluster) Event(about control.Subject, warning bool, reason, message string) {
+	if k.events != nil {
+		k.events.record(about, warning, reason, message)
+	}
+}

@@ -1,0 +1,141 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity"
+)
+
+// Feed watches the API server and tells Live, in the order of each object's versions. It also finds Nodes for claims,
+// and tells a listener which claims and nodes changed.
+type Feed struct {
+	cache  cache.Cache
+	live   *capacity.Live
+	nodes  toolscache.Indexer
+	synced atomic.Bool
+
+	// OnClaim and OnNode are called after Live knows; they must not block. Set them before Run.
+	OnClaim func(name string)
+	OnNode  func(node *corev1.Node, gone bool)
+}
+
+// NewFeed makes a Feed; Run starts it.
+func NewFeed(config *rest.Config, scheme *runtime.Scheme, live *capacity.Live) (*Feed, error) {
+	c, err := cache.New(config, cache.Options{Scheme: scheme, DefaultTransform: strip})
+	if err != nil {
+		return nil, fmt.Errorf("make the watches: %w", err)
+	}
+	return &Feed{cache: c, live: live, OnClaim: func(string) {}, OnNode: func(*corev1.Node, bool) {}}, nil
+}
+
+// Synced says whether everything that existed at the start has reached Live.
+func (f *Feed) Synced() bool { return f.synced.Load() }
+
+// Run watches until ctx ends.
+func (f *Feed) Run(ctx context.Context) error {
+	failed := make(chan error, 1)
+	go func() { failed <- f.cache.Start(ctx) }()
+	registrations, err := f.register(ctx)
+	if err != nil {
+		return err
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), registrations...) {
+		return <-failed
+	}
+	f.synced.Store(true)
+	return <-failed
+}
+
+// watches says what is done with each kind.
+func (f *Feed) watches() map[client.Object]toolscache.ResourceEventHandler {
+	return map[client.Object]toolscache.ResourceEventHandler{
+		&corev1.Node{}: f.handler(f.setNode, f.forgetNode),
+		&corev1.Pod{}: f.handler(
+			func(o any) { f.live.SetPod(o.(*corev1.Pod), time.Now()) },
+			func(o any) { f.live.ForgetPod(o.(*corev1.Pod).UID) }),
+		&appsv1.DaemonSet{}: f.handler(
+			func(o any) { f.live.SetDaemonSet(o.(*appsv1.DaemonSet)) },
+			func(o any) { f.live.ForgetDaemonSet(o.(*appsv1.DaemonSet).UID) }),
+		&resourcev1.DeviceClass{}: f.handler(
+			func(o any) { f.live.SetDeviceClass(o.(*resourcev1.DeviceClass)) },
+			func(o any) { f.live.ForgetDeviceClass(o.(*resourcev1.DeviceClass).Name) }),
+		&v1alpha1.NodePool{}: f.handler(
+			func(o any) { f.live.SetPool(o.(*v1alpha1.NodePool)) },
+			func(o any) { f.live.ForgetPool(o.(*v1alpha1.NodePool).Name) }),
+		&v1alpha1.Provider{}: f.handler(
+			func(o any) { f.live.SetProvider(o.(*v1alpha1.Provider)) },
+			func(o any) { f.live.ForgetProvider(o.(*v1alpha1.Provider).Name) }),
+		&v1alpha1.NodeClaim{}: f.handler(f.setClaim, f.forgetClaim),
+	}
+}
+
+func (f *Feed) register(ctx context.Context) ([]toolscache.InformerSynced, error) {
+	var synced []toolscache.InformerSynced
+	for object, handler := range f.watches() {
+		informer, err := f.cache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, fmt.Errorf("watch %T: %w", object, err)
+		}
+		if _, ok := object.(*corev1.Node); ok {
+			if err := f.indexNodes(informer); err != nil {
+				return nil, err
+			}
+		}
+		r, err := informer.AddEventHandler(handler)
+		if err != nil {
+			return nil, fmt.Errorf("watch %T: %w", object, err)
+		}
+		synced = append(synced, r.HasSynced)
+	}
+	return synced, nil
+}
+
+func (f *Feed) handler(set, forget func(any)) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    set,
+		UpdateFunc: func(_, fresh any) { set(fresh) },
+		DeleteFunc: func(o any) {
+			if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = gone.Obj
+			}
+			forget(o)
+		},
+	}
+}
+
+func (f *Feed) setNode(o any) {
+	n := o.(*corev1.Node)
+	f.live.SetNode(n, time.Now())
+	f.OnNode(n, false)
+}
+
+func (f *Feed) forgetNode(o any) {
+	n := o.(*corev1.Node)
+	f.live.ForgetNode(n.Name)
+	f.OnNode(n, true)
+}
+
+func (f *Feed) setClaim(o any) {
+	c := o.(*v1alpha1.NodeClaim)
+	f.live.SetClaim(c)
+	f.OnClaim(c.Name)
+}
+
+func (f *Feed) forgetClaim(o any) {
+	c := o.(*v1alpha1.NodeClaim)
+	f.live.ForgetClaim(c.Name, c.UID)
+	f.OnClaim(c.Name)
+}
