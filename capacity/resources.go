@@ -25,16 +25,16 @@ func ResourcesOf(list corev1.ResourceList) Resources {
 	for name, q := range list {
 		switch name {
 		case corev1.ResourceCPU:
-			r.MilliCPU = q.MilliValue()
+			r.MilliCPU = milliOf(q)
 		case corev1.ResourceMemory:
-			r.Memory = q.Value()
+			r.Memory = wholeOf(q)
 		case corev1.ResourceEphemeralStorage:
-			r.EphemeralStorage = q.Value()
+			r.EphemeralStorage = wholeOf(q)
 		case corev1.ResourcePods:
-			r.Pods = q.Value()
+			r.Pods = wholeOf(q)
 		default:
 			if isScalar(name) {
-				r.setScalar(name, q.Value())
+				r.setScalar(name, wholeOf(q))
 			}
 		}
 	}
