@@ -30,9 +30,11 @@ type Plane struct {
 
 	// AdminKubeconfig is for the stories themselves and for the simulated machines, never for the product.
 	AdminKubeconfig string
-	Admin           *rest.Config
-	Client          kubernetes.Interface
-	Objects         client.WithWatch // typed access to Muster's own objects too
+	// SchedulerKubeconfig is for a scheduler that was there before Muster.
+	SchedulerKubeconfig string
+	Admin               *rest.Config
+	Client              kubernetes.Interface
+	Objects             client.WithWatch // typed access to Muster's own objects too
 
 	dir                   string
 	controllersKubeconfig string
@@ -80,6 +82,9 @@ func prepare(logs string) (p *Plane, err error) {
 		return nil, err
 	}
 	if p.AdminKubeconfig, err = p.userKubeconfig("admin", "admin", "system:masters"); err != nil {
+		return nil, err
+	}
+	if p.SchedulerKubeconfig, err = p.userKubeconfig("scheduler", "system:kube-scheduler"); err != nil {
 		return nil, err
 	}
 	p.controllersKubeconfig, err = p.userKubeconfig("controllers", "system:kube-controller-manager")

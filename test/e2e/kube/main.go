@@ -39,7 +39,7 @@ func program() (build func() *cobra.Command, ok bool) {
 	programs := map[string]func() *cobra.Command{
 		"kube-apiserver":          func() *cobra.Command { return apiserver.NewAPIServerCommand() },
 		"kube-controller-manager": func() *cobra.Command { return controllers.NewControllerManagerCommand() },
-		"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand(nil) },
+		"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
 		"kubectl":                 kubectl.NewDefaultKubectlCommand,
 	}
 	name := filepath.Base(os.Args[0])

@@ -37,10 +37,11 @@ type Recorder struct {
 	err   error
 }
 
-// New makes a recorder in front of target.
-func New(target *url.URL) *Recorder {
-	return &Recorder{proxy: httputil.NewSingleHostReverseProxy(target), first: map[string]Recording{}}
-}
+// New makes a recorder; Forward says in front of what.
+func New() *Recorder { return &Recorder{first: map[string]Recording{}} }
+
+// Forward makes the recorder pass everything on to target. It must be called before the first request.
+func (r *Recorder) Forward(target *url.URL) { r.proxy = httputil.NewSingleHostReverseProxy(target) }
 
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)

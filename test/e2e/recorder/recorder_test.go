@@ -23,7 +23,8 @@ func TestKeepsTheFirstRequestOfAKindAndPassesAll(t *testing.T) {
 	defer muster.Close()
 	target, err := url.Parse(muster.URL)
 	require.NoError(t, err)
-	r := New(target)
+	r := New()
+	r.Forward(target)
 	front := httptest.NewServer(r)
 	defer front.Close()
 

@@ -1,98 +1,57 @@
 package shipped
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"strings"
-	"time"
-
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
 	"github.com/muster-sh/muster/test/e2e/controlplane"
 )
 
-// Service is one of our processes at an address it keeps over restarts.
-type Service struct {
-	*controlplane.Process
-	command controlplane.Command
-	// URL is where it serves; Health answers 200 when it is ready.
-	URL, Health string
-	// MetricsURL is the base of its metrics page, if it has one.
-	MetricsURL string
+// MusterOptions say how `muster serve` runs.
+type MusterOptions struct {
+	Name string // of the process and its log
+	Logs string // folder
+	// Shipped takes the flags of the shipped Deployment; Flags change or add to them.
+	Shipped bool
+	Flags   []string
 }
 
-func startService(c controlplane.Command, s Service) (*Service, error) {
-	s.command = c
-	return &s, s.Start()
+// Endpoint is where a Muster will serve; it is known before the Muster runs, since the scheduler's configuration, which
+// Muster checks, needs it.
+type Endpoint struct {
+	address, metrics string
+	URL              string
 }
 
-// Start starts the process again at the same address.
-func (s *Service) Start() (err error) {
-	s.Process, err = controlplane.Run(s.command)
-	return err
-}
-
-// AwaitReady waits until the health page answers 200. It ends early when the process does.
-func (s *Service) AwaitReady(ctx context.Context) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		last := controlplane.HTTPReady(ctx, s.Health)
-		if last == nil {
-			return nil
-		}
-		select {
-		case <-s.Exited():
-			return s.Failure()
-		case <-ctx.Done():
-			return fmt.Errorf("%s did not get ready: %w", s.Name(), last)
-		case <-tick.C:
-		}
-	}
-}
-
-// Line is one line of a structured log.
-type Line map[string]any
-
-// Lines is the structured log so far; what is no JSON is left out.
-func (s *Service) Lines() []Line {
-	var lines []Line
-	scanner := bufio.NewScanner(strings.NewReader(s.Log()))
-	scanner.Buffer(nil, 1<<20)
-	for scanner.Scan() {
-		var l Line
-		if json.Unmarshal(scanner.Bytes(), &l) == nil {
-			lines = append(lines, l)
-		}
-	}
-	return lines
-}
-
-// Metrics reads the metrics page.
-func (s *Service) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.MetricsURL+"/metrics", nil)
+// NewEndpoint chooses free ports.
+func NewEndpoint(tls bool) (Endpoint, error) {
+	port, err := controlplane.FreePort()
 	if err != nil {
-		return nil, err
+		return Endpoint{}, err
 	}
-	answer, err := http.DefaultClient.Do(request)
+	metrics, err := controlplane.FreePort()
 	if err != nil {
-		return nil, fmt.Errorf("metrics of %s: %w", s.Name(), err)
+		return Endpoint{}, err
 	}
-	defer answer.Body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	return parser.TextToMetricFamilies(answer.Body)
+	scheme := "http"
+	if tls {
+		scheme = "https"
+	}
+	e := Endpoint{address: fmt.Sprintf("127.0.0.1:%d", port), metrics: fmt.Sprintf("127.0.0.1:%d", metrics)}
+	e.URL = scheme + "://" + e.address
+	return e, nil
 }
 
-// Total sums a counter or gauge over all its labels; a histogram counts its observations.
-func Total(families map[string]*dto.MetricFamily, name string) float64 {
-	sum := 0.0
-	for _, m := range families[name].GetMetric() {
-		sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+// StartMuster starts `muster serve` with the shipped flags, these changed or added, as the shipped ServiceAccount.
+func (k *Kit) StartMuster(e Endpoint, o MusterOptions) (*Service, error) {
+	own := append([]string{
+		"--kubeconfig=" + k.Kubeconfig, "--listen=" + e.address, "--metrics-listen=" + e.metrics,
+		"--log-format=json", "--log-level=debug",
+	}, o.Flags...)
+	if o.Shipped {
+		own = withFlags(k.deployment.muster, own...)
 	}
-	return sum
+	return startService(controlplane.Command{
+		Name: o.Name, Path: k.program, Dir: o.Logs,
+		Args: append([]string{"serve"}, own...),
+	}, Service{URL: e.URL, MetricsURL: "http://" + e.metrics, Health: "http://" + e.metrics + "/readyz"})
 }

@@ -1,0 +1,110 @@
+// Package stage sets the scene of one story: a namespace, pools, a simulated backend, replicas of Muster and
+// kube-scheduler, and the witnesses; and it clears all of it away afterwards, so that the next story finds an empty
+// cluster. It judges nothing but what every story promises: no overbooked node, no doubled machine, no dead process.
+package stage
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muster-sh/muster/test/e2e/controlplane"
+	"github.com/muster-sh/muster/test/e2e/shipped"
+	"github.com/muster-sh/muster/test/e2e/witness"
+)
+
+// storyDeadline bounds one story as a whole; every wait in it has its own, shorter one.
+const storyDeadline = 10 * time.Minute
+
+// Stage is the scene of one story.
+type Stage struct {
+	T         *testing.T
+	Ctx       context.Context
+	Kit       *shipped.Kit
+	Plane     *controlplane.Plane
+	Namespace string
+	Logs      string // folder of this story's log files
+	Sim       *shipped.Sim
+	Diary     *witness.Diary
+
+	overbooking *witness.Overbooking
+	machines    *witness.Machines
+	services    []*shipped.Service
+	pods        []*corev1.Pod
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// New sets up a namespace and the witnesses. Everything is cleared away when the test ends.
+func New(t *testing.T, kit *shipped.Kit) *Stage {
+	t.Helper()
+	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(strings.TrimPrefix(t.Name(), "Test")), "-"), "-")
+	name = strings.Trim(name[:min(len(name), 50)], "-")
+	ctx, cancel := context.WithTimeout(context.Background(), storyDeadline)
+	s := &Stage{T: t, Ctx: ctx, Kit: kit, Plane: kit.Plane, Namespace: name, Logs: filepath.Join(kit.Plane.Logs, name)}
+	require.NoError(t, os.MkdirAll(s.Logs, 0o755))
+	require.NoError(t, kit.Plane.Failed())
+	_, err := s.Plane.Client.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.Await(30*time.Second, "the namespace's ServiceAccount", func() error {
+		_, err := s.Plane.Client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+	s.overbooking = witness.WatchOverbooking(ctx, s.Plane.Client)
+	s.Diary = witness.KeepDiary(ctx, s.Plane.Client, name)
+	t.Cleanup(func() {
+		s.judge()
+		s.clear()
+		cancel()
+	})
+	return s
+}
+
+// judge asks the witnesses. It runs before anything is cleared away.
+func (s *Stage) judge() {
+	found, err := s.overbooking.Verdict(s.Ctx)
+	s.verdict("overbooking", s.overbooking.Figures(), found, err)
+	if s.machines != nil {
+		found, err := s.machines.Verdict(s.Ctx)
+		s.verdict("machines", s.machines.Figures(), found, err)
+	}
+	s.Diary.Close()
+	if err := s.Plane.Failed(); err != nil {
+		s.T.Errorf("the control plane did not live through the story: %v", err)
+	}
+	if s.T.Failed() {
+		s.Plane.Keep()
+		s.snapshot()
+		s.T.Logf("logs and a snapshot of the cluster are in %s", s.Logs)
+	}
+}
+
+func (s *Stage) verdict(what, figures string, found []string, err error) {
+	s.T.Logf("%s: %s", what, figures)
+	if err != nil {
+		s.T.Errorf("the witness of %s cannot vouch for the story: %v", what, err)
+	}
+	for _, finding := range found {
+		s.T.Errorf("%s: %s", what, finding)
+	}
+}
+
+// snapshot saves what the cluster looked like when the story failed.
+func (s *Stage) snapshot() {
+	text, err := s.Plane.Kubectl(s.Ctx, "get", "pods,events,nodes,nodepools,nodeclaims,providers,leases", "-A", "-o", "yaml")
+	if err != nil {
+		text += err.Error()
+	}
+	_ = os.WriteFile(filepath.Join(s.Logs, "cluster.yaml"), []byte(text), 0o644)
+	table, _ := s.Plane.Kubectl(s.Ctx, "get", "pods,nodes,nodepools,nodeclaims,providers", "-A", "-o", "wide")
+	_ = os.WriteFile(filepath.Join(s.Logs, "cluster.txt"), []byte(table), 0o644)
+}
