@@ -152,3 +152,17 @@ func (l *Live) Nudged(uid types.UID, now time.Time) {
 	defer l.mu.Unlock()
 	l.ledger.nudged(uid, now)
 }
+
+// Want counts a pending pod as a shortfall although nobody asked for a node for it yet: for plans of a cluster that is
+// not being watched. It says whether the pod is one.
+func (l *Live) Want(uid types.UID, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.pods[uid]
+	if p == nil || !p.Pending() || l.holds[uid] != nil {
+		return false
+	}
+	l.ledger.watched(p, now)
+	l.changed()
+	return true
+}

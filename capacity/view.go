@@ -22,6 +22,8 @@ type View struct {
 	HeldOn map[string]int
 	// Claims are all NodeClaims, by name.
 	Claims []*Claim
+	// Reserved are the pods that a claim keeps room for and that have neither a node nor a hold, by claim name.
+	Reserved map[string][]*Pod
 	// Pools by falling weight, then name.
 	Pools []*v1alpha1.NodePool
 	// Providers by name.
@@ -42,7 +44,7 @@ func (l *Live) View() *View {
 	defer l.mu.Unlock()
 	v := &View{
 		Seen: map[string]time.Time{}, Pods: map[string][]*Pod{}, HeldOn: map[string]int{},
-		Providers: map[string]*v1alpha1.Provider{}, Classes: l.classes, Schedulers: l.schedulers,
+		Providers: map[string]*v1alpha1.Provider{}, Reserved: map[string][]*Pod{}, Classes: l.classes, Schedulers: l.schedulers,
 		Generation: l.generation,
 	}
 	for _, d := range l.daemons {
@@ -54,6 +56,7 @@ func (l *Live) View() *View {
 	}
 	slices.SortFunc(v.Nodes, func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
 	l.viewClaims(v)
+	l.viewReserved(v)
 	for name, p := range l.backends {
 		v.Providers[name] = p
 	}
@@ -107,6 +110,17 @@ func (l *Live) viewClaims(v *View) {
 		v.Claims = append(v.Claims, viewClaim(c, byClaim[c.Name], v.Daemons))
 	}
 	slices.SortFunc(v.Claims, func(a, b *Claim) int { return strings.Compare(a.Object.Name, b.Object.Name) })
+}
+
+func (l *Live) viewReserved(v *View) {
+	for uid, claim := range l.claims.reserved {
+		if p := l.pods[uid]; p != nil && l.waitsFor(p, claim) {
+			v.Reserved[claim.Name] = append(v.Reserved[claim.Name], p)
+		}
+	}
+	for _, pods := range v.Reserved {
+		sortPods(pods)
+	}
 }
 
 // viewClaim takes the registered node where its kubelet has said what it offers, seen as it will be after its start;
