@@ -43,6 +43,7 @@ const (
 	ReasonLost      = "MachineLost"     // gone after its Node was ready
 	ReasonNodeLost  = "NodeLost"        // the Node object did not come back
 	ReasonLeftOver  = "MachineLeftOver" // a claim without a machine turned out to have one
+	ReasonExpired   = "FailureExpired"  // a failed claim was kept for long enough
 	ReasonDeleted   = "Deleted"
 	ReasonRequested = "Requested" // a release whose own reason is not CamelCase
 	ReasonGone      = "MachineGone"

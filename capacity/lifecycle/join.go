@@ -100,13 +100,6 @@ func (s *step) markRegistered(bad []string) {
 	s.yes(v1alpha1.ConditionRegistered, ReasonTemplateError, message)
 }
 
-// refresh takes over what became known of the machine after its launch, such as the host it moved to.
-func (s *step) refresh() {
-	if m, ok := s.current(); ok {
-		s.know(m)
-	}
-}
-
 // notInitialized says what a registered Node still lacks; an empty reason means nothing.
 func notInitialized(node *corev1.Node, c *v1alpha1.NodeClaim) (reason, missing string) {
 	if !nodeReady(node) {

@@ -37,6 +37,7 @@ func launching(s *step) {
 	s.refresh()
 	switch {
 	case s.c.Status.MachineID != "" && s.o.Node != nil && s.o.NodeBy != ByName:
+		s.accept()
 		s.join()
 	case s.closing():
 		s.release(s.closingReason(), "the claim is to go before its machine has a node")
@@ -96,6 +97,7 @@ func (s *step) givenUp() bool {
 
 // making waits for the accepted machine to run.
 func making(s *step) {
+	s.accept()
 	m, _ := s.current()
 	switch {
 	case s.endedEarly():

@@ -27,12 +27,6 @@ func (s *step) current() (provider.Machine, bool) {
 // know takes over what the provider says of the machine of the current attempt.
 func (s *step) know(m provider.Machine) {
 	st := &s.c.Status
-	if st.LaunchedAt == nil {
-		st.LaunchedAt = micro(s.now)
-		st.Errors, st.NextAttempt = 0, nil
-		s.yes(v1alpha1.ConditionLaunched, ReasonLaunched, "machine "+string(m.ID))
-		s.tell(ReasonLaunched, fmt.Sprintf("provider %s is making machine %s", s.c.Spec.Provider, m.ID))
-	}
 	st.MachineID = string(m.ID)
 	for _, fact := range []struct {
 		known *string
@@ -41,6 +35,25 @@ func (s *step) know(m provider.Machine) {
 		if fact.said != "" {
 			*fact.known = fact.said
 		}
+	}
+}
+
+// accept begins the time that the machine has until its Node is ready.
+func (s *step) accept() {
+	st := &s.c.Status
+	if st.LaunchedAt != nil {
+		return
+	}
+	st.LaunchedAt = micro(s.now)
+	st.Errors, st.NextAttempt = 0, nil
+	s.yes(v1alpha1.ConditionLaunched, ReasonLaunched, "machine "+st.MachineID)
+	s.tell(ReasonLaunched, fmt.Sprintf("provider %s is making machine %s", s.c.Spec.Provider, st.MachineID))
+}
+
+// refresh takes over what the provider now says of the current machine, such as the host it moved to.
+func (s *step) refresh() {
+	if m, ok := s.current(); ok {
+		s.know(m)
 	}
 }
 

@@ -39,6 +39,7 @@ func releasing(s *step) {
 		s.finish(s.c.Status.Message)
 		return
 	}
+	s.refresh()
 	failed := s.retryLater()
 	m, present := s.machine()
 	switch {
@@ -50,11 +51,10 @@ func releasing(s *step) {
 	case present && s.c.Status.Errors == 0:
 		s.giveBack(m)
 	case s.waiting():
-	case s.c.Status.MachineID == "" || s.c.Status.Errors > 0 && !s.o.Machine.since(s.c.Status.NextAttempt):
-		s.do(Look{Claim: s.c.UID})
-		s.wake(deleteAgain)
-	case present:
+	case present && s.o.Machine.since(s.c.Status.NextAttempt):
 		s.giveBack(m)
+	case s.c.Status.MachineID == "" || s.c.Status.Errors > 0:
+		s.look(deleteAgain)
 	default:
 		s.giveBack(s.recorded())
 	}
@@ -138,14 +138,19 @@ func (s *step) fail(reason, message string, kept time.Duration) {
 	s.warn(reason, message)
 }
 
+// failed keeps the reason for a while. That nothing was made is true of the last call only: an earlier one that was
+// never answered may have worked, so the claim leaves by way of a look.
 func failed(s *step) {
 	_, present := s.machine()
 	switch {
 	case present:
 		s.release(ReasonLeftOver, "a machine of this claim was found")
-	case !s.closing() && s.waiting():
+	case s.closing():
+		s.release(s.closingReason(), s.c.Status.Message)
+	case s.waiting():
 	default:
-		s.finish(s.c.Status.Message)
+		s.release(ReasonExpired, s.c.Status.Message)
+		s.waitUntil(s.now) // any late creation was carried out long ago
 	}
 }
 

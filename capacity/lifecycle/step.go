@@ -187,7 +187,11 @@ func (s *step) retryLater() bool {
 		return false
 	}
 	st.Errors++
-	s.waitUntil(s.now.Add(errorBackoff(st.Errors, s.c.UID)))
+	again := s.now.Add(errorBackoff(st.Errors, s.c.UID))
+	if st.NextAttempt != nil && st.NextAttempt.After(again) {
+		again = st.NextAttempt.Time // never earlier than it was to be
+	}
+	s.waitUntil(again)
 	return true
 }
 

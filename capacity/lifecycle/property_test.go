@@ -1,0 +1,107 @@
+package lifecycle_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+)
+
+func asJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// throughAPI is what comes back from the API server: times lose what their types do not keep.
+func throughAPI(t *testing.T, c *v1alpha1.NodeClaim) *v1alpha1.NodeClaim {
+	t.Helper()
+	var out v1alpha1.NodeClaim
+	require.NoError(t, json.Unmarshal([]byte(asJSON(c)), &out))
+	return &out
+}
+
+// live runs a claim through a world in which anything may go wrong, then lets it go in a world where nothing does. The
+// world itself holds the invariants.
+func live(t *testing.T, chances []byte) *world {
+	w := newWorld(t, chances)
+	for i := 0; w.claim != nil && i < 3000 && len(w.chance.bytes) > 0; i++ {
+		w.tick()
+		w.pass(w.doze())
+	}
+	w.chance.bytes = nil
+	if w.claim != nil && w.claim.DeletionTimestamp == nil {
+		w.claim.DeletionTimestamp = &metav1.Time{Time: w.now}
+	}
+	end := w.now.Add(time.Hour)
+	for turns := 0; w.claim != nil; turns++ {
+		w.require(w.now.Before(end) && turns < 10_000, "the claim did not end within an hour")
+		w.tick()
+		w.pass(w.doze())
+	}
+	w.pass(time.Minute)
+	w.require(len(w.live) == 0, "a machine was left behind")
+	return w
+}
+
+func TestNothingGoesWrongForGood(t *testing.T) {
+	for seed := range uint64(3000) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { live(t, randomBytes(seed, int(seed%4000))) })
+	}
+}
+
+func randomBytes(seed uint64, n int) []byte {
+	r, b := rand.New(rand.NewPCG(seed, 1)), make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+// The runs above would prove little if they did not visit the whole table.
+func TestTheRunsVisitEveryState(t *testing.T) {
+	seen := map[v1alpha1.ClaimState]int{}
+	for seed := range uint64(300) {
+		w := newWorld(t, randomBytes(seed, 3000))
+		for i := 0; w.claim != nil && i < 1000; i++ {
+			w.tick()
+			w.pass(w.doze())
+			if w.claim != nil {
+				seen[w.claim.Status.State]++
+			}
+		}
+	}
+	for _, row := range tableRows() {
+		if row.State != v1alpha1.ClaimPending { // passed through within one step
+			require.Greater(t, seen[row.State], 20, "state %s: %v", row.State, seen)
+		}
+	}
+}
+
+func TestAClaimBecomesReadyWhereNothingGoesWrong(t *testing.T) {
+	w := newWorld(t, nil)
+	for w.claim.Status.State != v1alpha1.ClaimReady {
+		w.require(w.now.Sub(start) < time.Minute, "not ready after a minute: %s", w.claim.Status.State)
+		w.tick()
+		w.pass(w.doze())
+	}
+	w.tick()
+	require.Len(t, w.node.Spec.Taints, 1, "only the pool's own taint is left")
+	require.Equal(t, "h1", w.node.Labels["rack"])
+	require.Equal(t, "std-000", w.node.Labels[v1alpha1.ClaimLabel])
+}
+
+func FuzzStep(f *testing.F) {
+	for seed := range uint64(8) {
+		f.Add(randomBytes(seed, 600))
+	}
+	f.Fuzz(func(t *testing.T, chances []byte) { live(t, chances) })
+}
