@@ -1,6 +1,9 @@
 package capacity
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,7 +38,7 @@ type Live struct {
 	generation uint64
 	refusals   map[string]cachedRefusal
 	expired    map[types.UID]bool // claims whose reservations are over
-	placed     map[types.UID]*Pod  // bound, and their condition still says they wait
+	placed     map[types.UID]*Pod // bound, and their condition still says they wait
 	strangers  time.Time
 	listeners  []chan struct{}
 }
@@ -132,4 +135,20 @@ func (l *Live) setAside() {
 		l.setAsideOn(e)
 	}
 	l.changed()
+}
+
+// Providers returns the providers by name.
+func (l *Live) Providers() []*v1alpha1.Provider {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := slices.Collect(maps.Values(l.backends))
+	slices.SortFunc(all, func(a, b *v1alpha1.Provider) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Provider returns one provider, nil when there is none of this name.
+func (l *Live) Provider(name string) *v1alpha1.Provider {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.backends[name]
 }
