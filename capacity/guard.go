@@ -45,15 +45,17 @@ func daemonPod(pod *corev1.Pod) bool {
 	return owner != nil && owner.Kind == "DaemonSet"
 }
 
-// Preference ranks a node for a pod that already fits there, from 0 to the given maximum: fuller nodes first, so that
-// emptying nodes run empty by themselves.
-func (l *Live) Preference(pod *corev1.Pod, node string, maximum int64) int64 {
+// Preferences ranks nodes for a pod that already fits there, each from 0 to the given maximum: fuller nodes first, so
+// that emptying nodes run empty by themselves.
+func (l *Live) Preferences(pod *corev1.Pod, nodes []string, maximum int64) []int64 {
 	ask := l.asks.Ask(pod)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.nodes[node]
-	if e == nil || e.Object == nil || e.Stage != Open {
-		return 0
+	scores := make([]int64, len(nodes))
+	for i, name := range nodes {
+		if e := l.nodes[name]; e != nil && e.Object != nil && e.Stage == Open {
+			scores[i] = min(fullness(ask, &e.Node), 10_000) * maximum / 10_000
+		}
 	}
-	return min(fullness(ask, &e.Node), 10_000) * maximum / 10_000
+	return scores
 }

@@ -1,0 +1,44 @@
+package extender
+
+import (
+	"context"
+
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+
+	"github.com/muster-sh/muster/capacity"
+)
+
+// vetoer answers for guard mode, where the scheduler judges fit and Muster only closes nodes.
+type vetoer struct{ core Core }
+
+// filter passes every node but the vetoed ones; unknown nodes pass.
+func (v vetoer) filter(_ context.Context, c call, answer []byte) ([]byte, error) {
+	r, err := readRequest(c.body)
+	if err != nil {
+		return nil, err
+	}
+	vetoes := make([]capacity.Reason, len(r.names))
+	passed := make([]int, 0, len(r.names))
+	for i := range r.names {
+		if vetoes[i] = v.veto(r, i); vetoes[i] == (capacity.Reason{}) {
+			passed = append(passed, i)
+		}
+	}
+	return appendFiltered(answer, r, passed, func(i int) capacity.Reason { return vetoes[i] }), nil
+}
+
+func (v vetoer) veto(r request, i int) capacity.Reason {
+	if r.whole {
+		return v.core.VetoObject(r.pod, &r.nodes[i].object)
+	}
+	return v.core.Veto(r.pod, r.names[i])
+}
+
+// prioritize scores from 0 to extenderv1.MaxExtenderPriority.
+func (v vetoer) prioritize(_ context.Context, c call, answer []byte) ([]byte, error) {
+	r, err := readRequest(c.body)
+	if err != nil {
+		return nil, err
+	}
+	return appendScores(answer, r.names, v.core.Preferences(r.pod, r.names, extenderv1.MaxExtenderPriority)), nil
+}

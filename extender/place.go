@@ -1,0 +1,32 @@
+package extender
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/muster-sh/muster/capacity"
+)
+
+// placer answers for place mode.
+type placer struct {
+	core Core
+	now  func() time.Time
+}
+
+// filter offers the one node on which the pod's room is now held, or a reason for each.
+func (p placer) filter(ctx context.Context, c call, answer []byte) ([]byte, error) {
+	r, err := readRequest(c.body)
+	if err != nil {
+		return nil, err
+	}
+	placed, err := p.core.Place(ctx, capacity.Call{Number: c.number, Pod: r.pod, Nodes: r.names, Now: p.now()})
+	if err != nil {
+		return nil, err
+	}
+	var passed []int
+	if i := slices.Index(r.names, placed.Node); i >= 0 {
+		passed = []int{i}
+	}
+	return appendFiltered(answer, r, passed, func(i int) capacity.Reason { return placed.Refused[r.names[i]] }), nil
+}

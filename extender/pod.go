@@ -1,0 +1,91 @@
+package extender
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// readPod decodes a pod whose requests can be counted.
+func readPod(raw []byte) (*corev1.Pod, error) {
+	if !given(raw) {
+		return nil, bad("Pod", "missing")
+	}
+	pod := new(corev1.Pod)
+	if err := json.Unmarshal(raw, pod); err != nil {
+		return nil, bad("Pod", "%v", err)
+	}
+	if pod.UID == "" {
+		return nil, bad("Pod.metadata.uid", "missing")
+	}
+	return pod, checkRequests(pod)
+}
+
+// checkRequests refuses amounts that cannot be counted: negative ones, and a sum past 64 bits, which would wrap into a
+// small request. The sum over all containers is never less than what any rule of counting makes of them.
+func checkRequests(pod *corev1.Pod) error {
+	sum := requestSum{}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if err := sum.add(fmt.Sprintf("Pod.spec.initContainers[%q].resources.requests", c.Name), c.Resources.Requests); err != nil {
+			return err
+		}
+	}
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		if err := sum.add(fmt.Sprintf("Pod.spec.containers[%q].resources.requests", c.Name), c.Resources.Requests); err != nil {
+			return err
+		}
+	}
+	if pod.Spec.Resources != nil {
+		if err := sum.add("Pod.spec.resources.requests", pod.Spec.Resources.Requests); err != nil {
+			return err
+		}
+	}
+	return sum.add("Pod.spec.overhead", pod.Spec.Overhead)
+}
+
+// requestSum is the sum so far of each resource, in the unit it is counted in: milli CPU, everything else as it is.
+type requestSum map[corev1.ResourceName]int64
+
+func (s requestSum) add(field string, list corev1.ResourceList) error {
+	for _, name := range sortedNames(list) {
+		q := list[name]
+		v, counted := amount(name, q)
+		switch {
+		case q.Sign() < 0:
+			return bad(fmt.Sprintf("%s[%q]", field, name), "%s is negative", q.String())
+		case !counted || s[name] > math.MaxInt64-v:
+			return bad(fmt.Sprintf("%s[%q]", field, name), "%s is more than can be counted", q.String())
+		}
+		s[name] += v
+	}
+	return nil
+}
+
+// amount is a quantity in the unit it is counted in. Quantities of 2^63-1 are those that were larger and were cut.
+func amount(name corev1.ResourceName, q resource.Quantity) (int64, bool) {
+	if q.CmpInt64(math.MaxInt64) >= 0 {
+		return 0, false
+	}
+	if name != corev1.ResourceCPU {
+		return q.Value(), true
+	}
+	if q.CmpInt64(math.MaxInt64/1000) >= 0 {
+		return 0, false
+	}
+	return q.MilliValue(), true
+}
+
+func sortedNames(list corev1.ResourceList) []corev1.ResourceName {
+	names := make([]corev1.ResourceName, 0, len(list))
+	for name := range list {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
