@@ -1,0 +1,119 @@
+package capacity
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/policy"
+)
+
+// Plan says which machines to buy for the pods that lack room, and what becomes of each pod. It is a wish: whoever
+// performs it takes what was created into Live before the next plan is made, or the next plan buys again.
+type Plan struct {
+	// Creates are the machines to buy, in the order in which they were chosen.
+	Creates []Create
+	// Reserve are machines in flight that will carry more pods than they were ordered for, by claim name.
+	Reserve []Reservation
+	// Outcomes has one entry for every shortfall of the view.
+	Outcomes map[types.UID]Outcome
+	// Next is when to plan again although nothing happened; 0 when only events matter.
+	Next time.Duration
+}
+
+// Create is one machine to buy.
+type Create struct {
+	// Claim is ready to be created, its slot chosen and the pods it is for reserved. It belongs to the caller.
+	Claim *v1alpha1.NodeClaim
+	// Pods are those it is bought for; none for a machine that only keeps the pool's minimum.
+	Pods []*Pod
+	// Cost of the machine for one hour, as package policy counts it.
+	Cost float64
+}
+
+// Reservation is room on a claim that exists.
+type Reservation struct {
+	// Claim as it is in the view; it is not changed.
+	Claim *v1alpha1.NodeClaim
+	// Pods to be added to its spec.reserved.
+	Pods []*Pod
+}
+
+// NewPlan plans for all shortfalls of the view. Pods stay where room is kept for them already; the others take free
+// room on open nodes, then room on machines in flight, and only for the rest machines are bought, never above a limit.
+// Pods of higher priority come first, within a priority the largest (first-fit decreasing by dominant share).
+func NewPlan(v *View, now time.Time) Plan {
+	p := newPlanner(v, now)
+	p.keep()
+	for _, b := range p.batches {
+		p.settle(b)
+		p.giveUp(b)
+	}
+	p.reserve()
+	d := p.market.bestDraft(p.batches)
+	p.order(d)
+	p.keepMinimum(d)
+	p.explain(d)
+	p.plan.Next = p.market.next(p.unserved)
+	return p.plan
+}
+
+// planner is one run of NewPlan.
+type planner struct {
+	v    *View
+	plan Plan
+
+	open, coming []*place
+	homes        map[types.UID][]home // where room is kept for a pod
+	vain         map[types.UID]int    // machines that came up for a pod and did not take it
+	batches      []*batch
+	market       *market
+	unserved     bool // a pod got nothing, or a pool is below its minimum
+}
+
+func newPlanner(v *View, now time.Time) *planner {
+	p := &planner{
+		v: v, plan: Plan{Outcomes: make(map[types.UID]Outcome, len(v.Shortfalls))},
+		vain: boughtInVain(v, now), market: newMarket(v, now),
+	}
+	p.findPlaces()
+	p.findHomes()
+	p.batches = p.group()
+	return p
+}
+
+// vainMachines is how many machines are bought for a pod that does not take them.
+const vainMachines = 2
+
+// boughtInVain counts for each pod the machines that were ordered for it and are Ready for longer than room on them is
+// kept.
+func boughtInVain(v *View, now time.Time) map[types.UID]int {
+	vain := map[types.UID]int{}
+	for _, c := range v.Claims {
+		ready := c.Object.Status.ReadyAt
+		if ready == nil || now.Sub(ready.Time) <= ReservationTTL {
+			continue
+		}
+		for _, ref := range c.Object.Spec.Reserved {
+			vain[ref.UID]++
+		}
+	}
+	return vain
+}
+
+// maxReserved is the most pods that spec.reserved of a claim may list.
+const maxReserved = 1000
+
+// bestDraft buys for the batches under each goal and keeps the best result.
+func (m *market) bestDraft(batches []*batch) *draft {
+	var best *draft
+	for _, goal := range policy.Goals() {
+		d := m.newDraft(batches, goal)
+		d.fillAll()
+		if best == nil || d.bill.Better(best.bill) {
+			best = d
+		}
+	}
+	return best
+}

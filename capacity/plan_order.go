@@ -1,0 +1,97 @@
+package capacity
+
+import (
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/policy"
+)
+
+// order writes the claims of the draft that was chosen and names the pods that each will carry.
+func (p *planner) order(d *draft) {
+	for _, l := range d.lots {
+		for range l.machines {
+			p.orderOne(d, l)
+		}
+	}
+}
+
+// orderOne checks each pod against the very node that will come: a rule about node names may refuse this one. What it
+// does not carry stays with its batch, and is unserved in this plan.
+func (p *planner) orderOne(d *draft, l lot) {
+	claim := l.vendor.claim(l.shape)
+	if claim == nil {
+		return
+	}
+	node := NodeOfClaim(claim, d.daemons)
+	free := node.Free()
+	create := Create{Claim: claim, Cost: l.cost}
+	for _, packed := range l.packed {
+		b := d.batches[packed.batch]
+		if !Admits(b.class.ask, node).Fits {
+			continue
+		}
+		n := times(free, b.class.ask.Requests, packed.pods)
+		free.subTimes(b.class.ask.Requests, int64(n))
+		for _, s := range b.pods[:n] {
+			create.Pods = append(create.Pods, s.Pod)
+			claim.Spec.Reserved = append(claim.Spec.Reserved, s.Pod.Ref())
+			p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: Ordered, Claim: claim.Name}
+		}
+		b.pods = b.pods[n:]
+	}
+	if len(create.Pods) == 0 {
+		return
+	}
+	l.vendor.took(claim)
+	p.plan.Creates = append(p.plan.Creates, create)
+}
+
+// claim is a claim in the first free slot, nil when none is left.
+func (s *vendor) claim(shape v1alpha1.Shape) *v1alpha1.NodeClaim {
+	for ; s.slot < int(min(s.pool.Spec.Limits.MaxNodes, v1alpha1.MaxPoolNodes)); s.slot++ {
+		if !s.names[SlotName(s.pool.Name, s.slot)] {
+			return NewClaim(s.pool, shape, s.slot)
+		}
+	}
+	return nil
+}
+
+func (s *vendor) took(claim *v1alpha1.NodeClaim) {
+	s.names[claim.Name] = true
+	s.live++
+}
+
+// keepMinimum buys machines without pods for pools that are below their minimum: the cheapest within the limits.
+func (p *planner) keepMinimum(d *draft) {
+	for _, s := range d.vendors {
+		for s.live < s.pool.Spec.Limits.MinNodes {
+			b := s.cheapest(d.budgets[s])
+			if b == nil {
+				p.unserved = true
+				break
+			}
+			claim := s.claim(b.shape)
+			if claim == nil {
+				break
+			}
+			d.budgets[s].Spend(b.machine, true)
+			s.took(claim)
+			p.plan.Creates = append(p.plan.Creates, Create{Claim: claim, Cost: b.cost})
+		}
+	}
+}
+
+func (s *vendor) cheapest(left *policy.Budget) *blueprint {
+	var best *blueprint
+	offers := s.onSale(left)
+	if s.sizes != nil && len(offers) > 0 {
+		if shape, ok := s.sizes.Smallest(0, 0); ok {
+			offers = []*blueprint{s.size(shape)}
+		}
+	}
+	for _, b := range offers {
+		if b.usable() && left.Refuses(b.machine) == "" && (best == nil || b.cost < best.cost) {
+			best = b
+		}
+	}
+	return best
+}

@@ -1,0 +1,148 @@
+package capacity
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// explain says of every pod that is left why no pool takes it.
+func (p *planner) explain(d *draft) {
+	for _, b := range p.batches {
+		if len(b.pods) == 0 {
+			continue
+		}
+		p.unserved = true
+		told := d.why(b.class)
+		for _, s := range b.pods {
+			p.plan.Outcomes[s.Pod.UID] = told
+		}
+	}
+}
+
+func (d *draft) why(c *class) Outcome {
+	out := Outcome{Fate: Unserved}
+	switch {
+	case c.ask.Unjudged.Code != "":
+		out.Reason = c.ask.Unjudged
+		return out
+	case len(d.vendors) == 0:
+		out.Reason = Reason{Code: CodeNoPool}
+		return out
+	}
+	for _, s := range d.vendors {
+		r := PoolReason{Pool: s.pool.Name, Reason: d.whyNot(s, c)}
+		if out.Reason.Code == "" || nearness(r.Reason.Code) > nearness(out.Reason.Code) {
+			out.Reason = r.Reason
+		}
+		out.Pools = append(out.Pools, r)
+	}
+	slices.SortFunc(out.Pools, func(a, b PoolReason) int { return cmp.Compare(a.Pool, b.Pool) })
+	return out
+}
+
+// nearness ranks reasons by how little is missing: the nearest is told where only one can be.
+func nearness(c Code) int {
+	return slices.Index([]Code{
+		CodeTaint, CodeAffinity, CodeInsufficient, CodeResourceClaims, CodeTooManyPods, CodeTooLarge,
+		CodePoolNotReady, CodePoolBackoff, CodePoolLimit,
+	}, c)
+}
+
+// whyNot is why a pool does not take a class: its nodes would refuse the pod, or have no room for it, or the pool may not
+// grow.
+func (d *draft) whyNot(s *vendor, c *class) Reason {
+	var refused, short Reason
+	for _, b := range s.models() {
+		v := Admits(c.ask, b.node)
+		switch {
+		case b.takes(c):
+			return d.whyStopped(s, c)
+		case !v.Fits:
+			refused = cmp.Or(refused, v.Reason)
+		default:
+			short = cmp.Or(short, shortOf(c.ask, b))
+		}
+	}
+	if short.Code == CodeInsufficient {
+		return d.whyShort(s, c, short)
+	}
+	return cmp.Or(short, refused, Reason{Code: CodeTooLarge, Detail: "the range has no sizes"})
+}
+
+// shortOf is what an empty machine lacks.
+func shortOf(a *Ask, b *blueprint) Reason {
+	if v := Room(a, b.node.Allocatable, b.free, nil); !v.Fits {
+		return v.Reason
+	}
+	return Reason{Code: CodeTooLarge, Detail: "DaemonSets take more than " + b.shape.Name + " has"}
+}
+
+// whyShort tells a resource that the pool does not have at all from one that it has too little of.
+func (d *draft) whyShort(s *vendor, c *class, short Reason) Reason {
+	name := corev1.ResourceName(short.Detail)
+	var most *blueprint
+	for _, b := range s.models() {
+		if Admits(c.ask, b.node).Fits && (most == nil || amount(b.free, name) > amount(most.free, name)) {
+			most = b
+		}
+	}
+	switch {
+	case amount(most.node.Allocatable, name) > 0:
+		return Reason{Code: CodeTooLarge, Detail: most.shape.Name + " offers " + string(name) + " " + shown(most.free, name)}
+	case d.classes.Has(name):
+		return Reason{Code: CodeResourceClaims, Detail: short.Detail}
+	}
+	return short
+}
+
+func amount(r Resources, name corev1.ResourceName) int64 {
+	switch name {
+	case corev1.ResourceCPU:
+		return r.MilliCPU
+	case corev1.ResourceMemory:
+		return r.Memory
+	case corev1.ResourceEphemeralStorage:
+		return r.EphemeralStorage
+	}
+	return r.Scalar[name]
+}
+
+func shown(r Resources, name corev1.ResourceName) string {
+	q := r.List()[name]
+	return q.String()
+}
+
+// whyStopped is why a pool that has a machine for the class may not buy it.
+func (d *draft) whyStopped(s *vendor, c *class) Reason {
+	if s.stop.Code != "" {
+		return s.stop
+	}
+	for _, b := range s.models() {
+		if !b.takes(c) {
+			continue
+		}
+		if s.sizes != nil {
+			b = s.smallestFor(b, c)
+		}
+		if limit := d.budgets[s].Refuses(b.machine); limit != "" {
+			return Reason{Code: CodePoolLimit, Detail: limit}
+		}
+	}
+	// The pool may grow and would: only a rule about the node's name can have refused the machine.
+	return Reason{Code: CodeAffinity}
+}
+
+// smallestFor is the smallest size that takes a pod of the class, which the largest does.
+func (s *vendor) smallestFor(largest *blueprint, c *class) *blueprint {
+	need := largest.node.Allocatable.Minus(largest.free).Plus(c.ask.Requests)
+	system := ResourcesOf(largest.machine).Minus(largest.node.Allocatable)
+	need.Add(system)
+	if shape, ok := s.sizes.Smallest(need.MilliCPU, need.Memory); ok {
+		if b := s.size(shape); b.takes(c) {
+			return b
+		}
+	}
+	return largest
+}
