@@ -112,3 +112,13 @@ func (l *Live) Pod(uid types.UID) *Pod {
 	defer l.mu.Unlock()
 	return l.pods[uid]
 }
+
+// PlanAgain has a shortfall counted as not planned yet: what was planned for it did not come about.
+func (l *Live) PlanAgain(uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.ledger.byPod[uid]; s != nil {
+		s.Planned = false
+		l.changed()
+	}
+}

@@ -1,0 +1,250 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/policy"
+)
+
+// Planner turns shortfalls into claims, wakes pods that fit by now, and has the others told what becomes of them.
+type Planner struct {
+	Live   *capacity.Live
+	Kube   Kube
+	Teller *Teller
+	Log    *slog.Logger
+	Batch  policy.Batch
+	// Parallel is how many claims are written at once.
+	Parallel int
+	// Observe is told about each pass; nil is allowed.
+	Observe func(Pass)
+
+	planned uint64    // the generation the last pass saw
+	last    time.Time // when it was
+	due     time.Time // when the last plan wants to be made again; zero when only events matter
+}
+
+// Pass is one look at all shortfalls.
+type Pass struct {
+	Shortfalls, Created int
+	Fates               map[capacity.Fate]int
+	Bought              bool // the batch window was closed
+}
+
+// The least time between two passes: when a batch is to be bought, while pods lack room, and while none does.
+const (
+	buyEvery      = 50 * time.Millisecond
+	passEvery     = 200 * time.Millisecond
+	idlePassEvery = 2 * time.Second
+)
+
+func rate(d capacity.Demand, closed bool) time.Duration {
+	switch {
+	case closed:
+		return buyEvery
+	case d.Pods > 0:
+		return passEvery
+	}
+	return idlePassEvery
+}
+
+// Tick makes a plan when there is a reason to, and says when to look again; 0 means when something changes.
+func (p *Planner) Tick(ctx context.Context, now time.Time) time.Duration {
+	demand, generation := p.Live.Demand(), p.Live.Generation()
+	window := time.Duration(0)
+	if demand.Unplanned > 0 {
+		window = p.Batch.Wait(demand.First, demand.Last, now)
+	}
+	closed := demand.Unplanned > 0 && window == 0
+	due := !p.due.IsZero() && !now.Before(p.due)
+	if !closed && !due && generation == p.planned {
+		return p.sleep(now, window)
+	}
+	if left := rate(demand, closed) - now.Sub(p.last); left > 0 {
+		return shortest(left, window)
+	}
+	p.planned, p.last, p.due = generation, now, time.Time{}
+	p.pass(ctx, now, window == 0)
+	return p.sleep(now, window)
+}
+
+func (p *Planner) sleep(now time.Time, window time.Duration) time.Duration {
+	var left time.Duration
+	if !p.due.IsZero() {
+		left = max(p.due.Sub(now), minWait)
+	}
+	return shortest(left, window)
+}
+
+// shortest is the shorter wait; 0 means none.
+func shortest(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// pass plans for all shortfalls. While the batch window is open it only wakes pods that fit.
+func (p *Planner) pass(ctx context.Context, now time.Time, buy bool) {
+	v := p.Live.View()
+	plan := capacity.NewPlan(v, now)
+	if plan.Next > 0 {
+		p.due = now.Add(plan.Next)
+	}
+	pass := Pass{Shortfalls: len(v.Shortfalls), Fates: map[capacity.Fate]int{}, Bought: buy}
+	if buy {
+		p.Live.MarkPlanned(v.Shortfalls)
+		p.reserve(ctx, plan.Reserve)
+		pass.Created = p.create(ctx, plan.Creates)
+		p.tellPools(ctx, v, now)
+	}
+	for _, s := range v.Shortfalls {
+		outcome := plan.Outcomes[s.Pod.UID]
+		pass.Fates[outcome.Fate]++
+		p.tell(s, outcome, buy, now)
+	}
+	for _, pod := range p.Live.TakePlaced() {
+		p.Teller.Say(pod, corev1.ConditionTrue, ReasonPlaced, "placed on node "+pod.Node)
+	}
+	p.Teller.Keep(func(uid types.UID) bool { _, waits := plan.Outcomes[uid]; return waits })
+	if p.Observe != nil {
+		p.Observe(pass)
+	}
+}
+
+// create writes the intents. The API server refuses a slot that is taken: then the view was old, and the next plan is
+// made with what took it.
+func (p *Planner) create(ctx context.Context, creates []capacity.Create) int {
+	var (
+		mu      sync.Mutex
+		created int
+		group   sync.WaitGroup
+		slots   = make(chan struct{}, max(p.Parallel, 1))
+	)
+	for _, c := range creates {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			if p.createOne(ctx, c) {
+				mu.Lock()
+				created++
+				mu.Unlock()
+			}
+		})
+		if p.Parallel <= 1 {
+			group.Wait()
+		}
+	}
+	group.Wait()
+	return created
+}
+
+func (p *Planner) createOne(ctx context.Context, c capacity.Create) bool {
+	made, err := p.Kube.CreateClaim(ctx, c.Claim)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		p.Log.Info("slot is taken, planning again", "claim", c.Claim.Name)
+		p.planAgain(c.Pods)
+		return false
+	case err != nil:
+		p.Log.Error("cannot create claim", "claim", c.Claim.Name, "error", err)
+		p.planAgain(c.Pods)
+		return false
+	}
+	p.Live.SetClaim(made)
+	p.Log.Info("machine ordered", "claim", made.Name, "pool", made.Spec.Pool, "shape", made.Spec.Shape,
+		"pods", len(c.Pods))
+	return true
+}
+
+// planAgain has the pods of a claim that was not created counted as not planned yet.
+func (p *Planner) planAgain(pods []*capacity.Pod) {
+	for _, pod := range pods {
+		p.Live.PlanAgain(pod.UID)
+	}
+}
+
+func (p *Planner) reserve(ctx context.Context, reservations []capacity.Reservation) {
+	for _, r := range reservations {
+		c := r.Claim.DeepCopy()
+		for _, pod := range r.Pods {
+			c.Spec.Reserved = append(c.Spec.Reserved, pod.Ref())
+		}
+		updated, err := p.Kube.UpdateClaim(ctx, c)
+		if err != nil {
+			if !Conflict(err) {
+				p.Log.Warn("cannot reserve room", "claim", c.Name, "error", err)
+			}
+			p.planAgain(r.Pods)
+			continue
+		}
+		p.Live.SetClaim(updated)
+	}
+}
+
+// nudgeEvery is the least time between two wake-ups of one pod: a condition's times have whole seconds, and a patch that
+// changes nothing wakes nobody.
+const nudgeEvery = time.Second
+
+func (p *Planner) tell(s *capacity.Shortfall, o capacity.Outcome, bought bool, now time.Time) {
+	switch {
+	case o.Fate == capacity.FitsNow:
+		again := s.Nudged.Add(nudgeEvery)
+		if now.Before(again) {
+			p.wakeAt(again)
+			return
+		}
+		p.Live.Nudged(s.Pod.UID, now)
+		p.Teller.Nudge(s.Pod, "there is room on node "+o.Node)
+		p.wakeAt(now.Add(nudgeEvery))
+	case !bought:
+	case o.Fate == capacity.Unserved:
+		p.Teller.Say(s.Pod, corev1.ConditionFalse, string(o.Reason.Code), o.String())
+	default:
+		p.Teller.Say(s.Pod, corev1.ConditionFalse, ReasonOrdered, p.ordered(o))
+	}
+}
+
+func (p *Planner) wakeAt(t time.Time) {
+	if p.due.IsZero() || t.Before(p.due) {
+		p.due = t
+	}
+}
+
+// ordered says which machine a pod waits for. How far it is stands in the events, so that the pod is not patched, and
+// tried in vain, at every step of its machine.
+func (p *Planner) ordered(o capacity.Outcome) string {
+	c := p.Live.Claim(o.Claim)
+	if c == nil {
+		return "waits for machine " + o.Claim
+	}
+	cpu, memory := c.Spec.Resources[corev1.ResourceCPU], c.Spec.Resources[corev1.ResourceMemory]
+	return fmt.Sprintf("waits for machine %s, ordered from pool %s: %s (%s cpu, %s memory)",
+		c.Name, c.Spec.Pool, c.Spec.Shape, cpu.String(), memory.String())
+}
+
+func (p *Planner) tellPools(ctx context.Context, v *capacity.View, now time.Time) {
+	for _, pool := range v.Pools {
+		next := PoolStatus(pool, v, now)
+		if samePoolStatus(pool.Status, next.Status) {
+			continue
+		}
+		if err := p.Kube.UpdatePoolStatus(ctx, next); err != nil && !Conflict(err) {
+			p.Log.Warn("cannot write the pool's status", "pool", pool.Name, "error", err)
+		}
+	}
+}
+
+func samePoolStatus(a, b v1alpha1.NodePoolStatus) bool {
+	return a.Nodes == b.Nodes && a.InFlight == b.InFlight && slices.Equal(a.Conditions, b.Conditions)
+}

@@ -1,0 +1,55 @@
+package control
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity"
+)
+
+// PoolStatus is a copy of the pool with what the view shows of it: its nodes, its machines in flight, and whether it can
+// grow.
+func PoolStatus(pool *v1alpha1.NodePool, v *capacity.View, now time.Time) *v1alpha1.NodePool {
+	next := pool.DeepCopy()
+	next.Status.Nodes, next.Status.InFlight = 0, 0
+	claims := int32(0)
+	for _, c := range v.Claims {
+		if c.Object.Spec.Pool != pool.Name {
+			continue
+		}
+		claims++
+		switch {
+		case c.InFlight():
+			next.Status.InFlight++
+		case c.Object.Status.State == v1alpha1.ClaimReady:
+			next.Status.Nodes++
+		}
+	}
+	ready := growth(pool, v, claims)
+	ready.ObservedGeneration = pool.Generation
+	ready.LastTransitionTime = metav1.NewTime(now)
+	meta.SetStatusCondition(&next.Status.Conditions, ready)
+	return next
+}
+
+// growth says whether the pool can grow.
+func growth(pool *v1alpha1.NodePool, v *capacity.View, claims int32) metav1.Condition {
+	no := func(reason, message string) metav1.Condition {
+		return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	}
+	provider := v.Providers[pool.Spec.Provider]
+	switch {
+	case provider == nil:
+		return no("ProviderMissing", fmt.Sprintf("provider %s does not exist", pool.Spec.Provider))
+	case meta.IsStatusConditionFalse(provider.Status.Conditions, v1alpha1.ConditionReady):
+		why := meta.FindStatusCondition(provider.Status.Conditions, v1alpha1.ConditionReady)
+		return no("ProviderNotReady", why.Message)
+	case claims >= pool.Spec.Limits.MaxNodes:
+		return no("LimitReached", fmt.Sprintf("%d of %d nodes", claims, pool.Spec.Limits.MaxNodes))
+	}
+	return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "CanGrow"}
+}
