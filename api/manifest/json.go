@@ -17,8 +17,8 @@ func readJSON(file string, text []byte) (found []object, errs Errors, ok bool) {
 		if errors.Is(err, io.EOF) {
 			return found, errs, true
 		}
-		if err != nil {
-			return nil, nil, false
+		if err != nil { // the YAML reader tells what is wrong
+			return nil, nil, false //nolint:nilerr // ok is the answer
 		}
 		start := int(decoder.InputOffset()) - len(raw)
 		at := place{text: text[start : start+len(raw)], base: bytes.Count(text[:start], []byte("\n"))}

@@ -54,7 +54,7 @@ func slurp(path string, limit int64) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return source{}, err

@@ -132,12 +132,12 @@ func (w *writer) merge(node *yaml.Node, seen map[string]int, depth int) {
 	}
 	w.inAlias++
 	defer func() { w.inAlias-- }()
-	switch {
-	case node.Kind == yaml.AliasNode:
+	switch node.Kind {
+	case yaml.AliasNode:
 		w.merge(node.Alias, seen, depth+1)
-	case node.Kind == yaml.MappingNode:
+	case yaml.MappingNode:
 		w.pairs(node, seen, depth, true)
-	case node.Kind == yaml.SequenceNode:
+	case yaml.SequenceNode:
 		for _, one := range node.Content {
 			w.merge(one, seen, depth+1)
 		}

@@ -27,8 +27,11 @@ func run(args []string) error {
 		return fmt.Errorf("usage: bound FOLDER")
 	}
 	files, err := filepath.Glob(filepath.Join(args[0], "muster.sh_*.yaml"))
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("no definitions in %s: %v", args[0], err)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("no definitions in %s", args[0])
 	}
 	for _, file := range files {
 		if err := rewrite(file); err != nil {

@@ -1,0 +1,69 @@
+# Everything Muster needs to be built, tested and shipped. Needed: Go (the version in go.mod) and make; `-race` needs a C
+# compiler. Nothing but Go modules is downloaded.
+.DEFAULT_GOAL := help
+SHELL         := bash
+.SHELLFLAGS   := -euo pipefail -c
+
+IMAGE   ?= ghcr.io/muster-sh/muster:dev
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COUNT   ?= 1
+FUZZ    ?= 30s
+OLD     ?=
+
+TOOL := go tool -modfile=tools/go.mod
+
+.PHONY: help demo build test check e2e bench lint vet tidy generate manifests diff fuzz image
+
+help: ## this text
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: ## the whole story on the built-in simulator: load comes, nodes come, load goes, nodes go
+	go run ./cmd/muster demo
+
+build: ## bin/muster, static
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/muster ./cmd/muster
+
+test: ## all unit tests under the race detector
+	go test -race ./...
+
+check: tidy diff vet lint test ## what CI runs before the end-to-end stories
+
+e2e: ## build a real control plane from Go modules and run every story against it
+	$(MAKE) -C test/e2e all
+
+bench: ## all benchmarks; COUNT=10 OLD=file compares with an earlier run
+	@mkdir -p bin
+	go test -run '^$$' -bench . -benchmem -count $(COUNT) ./... | tee bin/bench.txt
+	$(TOOL) benchstat $(OLD) bin/bench.txt
+
+lint: ## golangci-lint as .golangci.yml says
+	$(TOOL) golangci-lint run ./...
+
+vet:
+	go vet ./...
+
+tidy:
+	go mod tidy -diff
+	cd tools && go mod tidy -diff
+	cd test/e2e && go mod tidy -diff
+
+generate: ## deep copies of the API types
+	$(TOOL) controller-gen object paths=./api/...
+
+manifests: generate ## the CRDs in deploy/crds
+	$(TOOL) controller-gen crd paths=./api/... output:crd:dir=deploy/crds
+	go run ./deploy/crds/bound deploy/crds
+
+# Generated files must be the ones that were committed.
+diff: manifests
+	git diff --exit-code -- api deploy/crds
+
+fuzz: ## every fuzz test for FUZZ=30s
+	@grep -rlE '^func Fuzz' --include='*_test.go' --exclude-dir=e2e . | while read -r file; do \
+		for name in $$(grep -oE '^func Fuzz[A-Za-z0-9_]+' "$$file" | sed 's/func //'); do \
+			go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZ) "./$$(dirname "$$file")"; \
+		done; \
+	done
+
+image: ## the container image (IMAGE=...), with docker or what DOCKER names
+	$${DOCKER:-docker} build -f deploy/Dockerfile --build-arg VERSION=$(VERSION) -t $(IMAGE) .
