@@ -1,0 +1,202 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/provider"
+)
+
+// Machine is one simulated machine.
+type Machine struct {
+	provider.Machine
+	Request provider.Request
+
+	runsAt, joinsAt, goneAt time.Time // zero: never
+	joined                  bool
+}
+
+// EventKind says what happened to a machine.
+type EventKind string
+
+// What happens to machines by itself.
+const (
+	Joined EventKind = "joined" // it booted and registers its Node now
+	Gone   EventKind = "gone"   // its deletion is done
+)
+
+// Event is something that happened to a machine.
+type Event struct {
+	Kind    EventKind
+	At      time.Time
+	Machine Machine
+}
+
+// Cloud holds machines in memory. Time comes in with each call; it never goes back. Safe for concurrent use.
+type Cloud struct {
+	config Config
+	poke   chan struct{}
+
+	mu       sync.Mutex
+	now      time.Time
+	machines map[types.UID]*Machine
+	names    map[string]types.UID
+	over     map[types.UID]int32 // the last attempt that was deleted
+	alarms   alarms
+	events   []Event
+}
+
+// NewCloud returns a Cloud without machines. The configuration must be valid.
+func NewCloud(config Config) (*Cloud, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Cloud{config: config, poke: make(chan struct{}, 1), machines: map[types.UID]*Machine{},
+		names: map[string]types.UID{}, over: map[types.UID]int32{}}, nil
+}
+
+// NodeName is the name of the Node of an attempt: the claim's, and from the second attempt on with the attempt's
+// number, so that what is left of an earlier attempt's Node can never pass for the new one. A slot has three digits, so
+// the name is no other claim's either.
+func NodeName(claim string, attempt int32) string {
+	if attempt <= 1 {
+		return claim
+	}
+	return fmt.Sprintf("%s-%d", claim, attempt)
+}
+
+// Create is provider.Provider.Create at the given time.
+func (c *Cloud) Create(r provider.Request, now time.Time) (provider.Machine, error) {
+	if err := check(r); err != nil {
+		return provider.Machine{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settle(now)
+	if m := c.machines[r.ClaimUID]; m != nil {
+		return again(m, r)
+	}
+	if over := c.over[r.ClaimUID]; r.Attempt <= over {
+		return provider.Machine{}, fmt.Errorf("attempt %d of claim %s is over: %w", r.Attempt, r.Claim, provider.ErrRefused)
+	}
+	if _, taken := c.names[NodeName(r.Claim, r.Attempt)]; taken {
+		return provider.Machine{}, fmt.Errorf("name %s is taken by the machine of another claim: %w", r.Claim, provider.ErrBusy)
+	}
+	fate := c.config.fate(r.ClaimUID, r.Attempt)
+	if most := int(c.config.MaxMachines); most > 0 && len(c.machines) >= most {
+		return provider.Machine{}, fmt.Errorf("all %d machines are in use: %w", most, provider.ErrNoCapacity)
+	}
+	if fate.refused {
+		return provider.Machine{}, fmt.Errorf("no host has room for it: %w", provider.ErrNoCapacity)
+	}
+	m := c.add(r, fate)
+	if fate.lost {
+		return provider.Machine{}, fmt.Errorf("the answer was lost: %w", provider.ErrUnknown)
+	}
+	return m.Machine, nil
+}
+
+// again answers a creation whose claim has a machine already.
+func again(m *Machine, r provider.Request) (provider.Machine, error) {
+	switch {
+	case m.Claim != r.Claim:
+		return provider.Machine{}, fmt.Errorf("claim UID %s belongs to claim %s, not %s: %w", r.ClaimUID, m.Claim, r.Claim, provider.ErrRefused)
+	case m.Attempt > r.Attempt:
+		return provider.Machine{}, fmt.Errorf("attempt %d of claim %s is over: %w", r.Attempt, r.Claim, provider.ErrRefused)
+	case m.Attempt < r.Attempt, m.State == provider.StateDeleting:
+		return provider.Machine{}, fmt.Errorf("machine %s of claim %s has to go first: %w", m.ID, r.Claim, provider.ErrBusy)
+	}
+	return m.Machine, nil
+}
+
+// check refuses what no machine can be made from.
+func check(r provider.Request) error {
+	switch {
+	case r.Claim == "" || r.ClaimUID == "" || r.Attempt < 1:
+		return fmt.Errorf("claim %q, UID %q, attempt %d: all three must be set: %w", r.Claim, r.ClaimUID, r.Attempt, provider.ErrRefused)
+	case len(r.Resources) == 0:
+		return fmt.Errorf("claim %s asks for no resources: %w", r.Claim, provider.ErrRefused)
+	}
+	for name, q := range r.Resources {
+		if q.Sign() < 0 {
+			return fmt.Errorf("claim %s: resource %s is negative: %w", r.Claim, name, provider.ErrRefused)
+		}
+	}
+	return nil
+}
+
+func (c *Cloud) add(r provider.Request, f fate) *Machine {
+	name := NodeName(r.Claim, r.Attempt)
+	r.Resources, r.Overhead = r.Resources.DeepCopy(), r.Overhead.DeepCopy()
+	m := &Machine{Request: r, Machine: provider.Machine{
+		ID: provider.ID(name), Claim: r.Claim, ClaimUID: r.ClaimUID, Attempt: r.Attempt, State: provider.StateCreating,
+		ProviderID: fmt.Sprintf("sim://%s/%s", name, r.ClaimUID), SystemUUID: string(r.ClaimUID), NodeName: name,
+		Host: "sim", Created: c.now,
+	}}
+	m.runsAt = c.now.Add(f.boot / 4)
+	c.alarms.set(m.runsAt, r.ClaimUID)
+	if !f.neverJoins {
+		m.joinsAt = c.now.Add(f.boot)
+		c.alarms.set(m.joinsAt, r.ClaimUID)
+	}
+	c.machines[r.ClaimUID] = m
+	c.names[name] = r.ClaimUID
+	c.changed()
+	return m
+}
+
+// Get is provider.Provider.Get at the given time.
+func (c *Cloud) Get(claim types.UID, now time.Time) (provider.Machine, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settle(now)
+	if m := c.machines[claim]; m != nil {
+		return m.Machine, nil
+	}
+	return provider.Machine{}, fmt.Errorf("claim UID %s: %w", claim, provider.ErrNotFound)
+}
+
+// List returns every machine, by name.
+func (c *Cloud) List(now time.Time) []provider.Machine {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settle(now)
+	list := make([]provider.Machine, 0, len(c.machines))
+	for _, m := range c.machines {
+		list = append(list, m.Machine)
+	}
+	slices.SortFunc(list, func(a, b provider.Machine) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return list
+}
+
+// Delete is provider.Provider.Delete at the given time.
+func (c *Cloud) Delete(d provider.Machine, now time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settle(now)
+	if d.ClaimUID == "" {
+		return fmt.Errorf("machine %s: no claim UID, no deletion: %w", d.ID, provider.ErrRefused)
+	}
+	m := c.machines[d.ClaimUID]
+	if m == nil {
+		if owner, taken := c.names[string(d.ID)]; taken {
+			return fmt.Errorf("machine %s belongs to claim UID %s, not %q: %w", d.ID, owner, d.ClaimUID, provider.ErrRefused)
+		}
+		return fmt.Errorf("machine %s: %w", d.ID, provider.ErrNotFound)
+	}
+	if d.ID != m.ID || d.Claim != "" && d.Claim != m.Claim {
+		return fmt.Errorf("the machine of claim UID %s is %s of claim %s, not %s of claim %s: %w", d.ClaimUID, m.ID, m.Claim,
+			d.ID, d.Claim, provider.ErrRefused)
+	}
+	if m.State != provider.StateDeleting {
+		m.State, m.goneAt = provider.StateDeleting, c.now.Add(c.config.DeleteTime)
+		c.alarms.set(m.goneAt, m.ClaimUID)
+		c.changed()
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/provider"
+)
+
+// Provider is a Cloud in this process, with a clock.
+type Provider struct {
+	cloud *Cloud
+	now   func() time.Time
+}
+
+var _ provider.Provider = (*Provider)(nil)
+
+// NewProvider returns the four verbs over a Cloud.
+func NewProvider(cloud *Cloud, now func() time.Time) *Provider {
+	return &Provider{cloud: cloud, now: now}
+}
+
+// Create asks the Cloud for a machine.
+func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Machine, error) {
+	if err := over(ctx); err != nil {
+		return provider.Machine{}, err
+	}
+	return p.cloud.Create(r, p.now())
+}
+
+// Get looks a machine up.
+func (p *Provider) Get(ctx context.Context, claim types.UID) (provider.Machine, error) {
+	if err := over(ctx); err != nil {
+		return provider.Machine{}, err
+	}
+	return p.cloud.Get(claim, p.now())
+}
+
+// List returns every machine.
+func (p *Provider) List(ctx context.Context) ([]provider.Machine, error) {
+	if err := over(ctx); err != nil {
+		return nil, err
+	}
+	return p.cloud.List(p.now()), nil
+}
+
+// Delete gives a machine back.
+func (p *Provider) Delete(ctx context.Context, m provider.Machine) error {
+	if err := over(ctx); err != nil {
+		return err
+	}
+	return p.cloud.Delete(m, p.now())
+}
+
+// over says that nobody waits for the answer any more.
+func over(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", provider.ErrUnknown, err)
+	}
+	return nil
+}
