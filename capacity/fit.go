@@ -1,6 +1,9 @@
 package capacity
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
@@ -23,8 +26,12 @@ func Fit(a *Ask, n *Node, free Resources, classes Classes) Verdict {
 	return Room(a, n.Allocatable, free, classes)
 }
 
-// Admits judges all but resources: what no pod leaving the node can change. The order is the scheduler's own.
+// Admits judges all but resources: what no pod leaving the node can change. The order is the scheduler's own. A pod
+// whose requests cannot be trusted is admitted nowhere.
 func Admits(a *Ask, n *Node) Verdict {
+	if a.Unjudged.Code == CodeInvalid {
+		return Verdict{Reason: a.Unjudged}
+	}
 	if n.Object.Spec.Unschedulable && !tolerates(a, &corev1.Taint{
 		Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule,
 	}) {
@@ -33,43 +40,46 @@ func Admits(a *Ask, n *Node) Verdict {
 	if taint, found := untolerated(a, n.Object.Spec.Taints); found {
 		return refusal(CodeTaint, taint.ToString())
 	}
-	if ok, err := a.required.Match(n.Object); !ok || err != nil {
+	// A term that does not parse matches nothing; the others may still match.
+	if ok, _ := a.required.Match(n.Object); !ok {
 		return refusal(CodeAffinity, "")
 	}
 	return fits
 }
 
-// Room judges resources as the noderesources plugin does: a kind that the pod does not ask for is never short.
+// Room judges resources as the noderesources plugin does: a kind that the pod does not ask for is never short. The first
+// kind that is short gives the reason; room can be made only if the empty node would have enough of every kind.
 func Room(a *Ask, allocatable, free Resources, classes Classes) Verdict {
-	r := &a.Requests
-	switch {
-	case r.Pods > free.Pods:
-		return Verdict{Reason: Reason{Code: CodeTooManyPods}, Resolvable: r.Pods <= allocatable.Pods}
-	case r.MilliCPU > 0 && r.MilliCPU > free.MilliCPU:
-		return short(corev1.ResourceCPU, r.MilliCPU <= allocatable.MilliCPU)
-	case r.Memory > 0 && r.Memory > free.Memory:
-		return short(corev1.ResourceMemory, r.Memory <= allocatable.Memory)
-	case r.EphemeralStorage > 0 && r.EphemeralStorage > free.EphemeralStorage:
-		return short(corev1.ResourceEphemeralStorage, r.EphemeralStorage <= allocatable.EphemeralStorage)
+	r, v := &a.Requests, fits
+	if r.Pods > free.Pods {
+		v = Verdict{Reason: Reason{Code: CodeTooManyPods}, Resolvable: r.Pods <= allocatable.Pods}
 	}
-	return scalarRoom(r.Scalar, allocatable, free, classes)
-}
-
-func scalarRoom(want map[corev1.ResourceName]int64, allocatable, free Resources, classes Classes) Verdict {
-	worst := fits
-	for name, v := range want {
-		if v <= 0 || v <= free.Scalar[name] {
-			continue
-		}
+	v = v.lacking(corev1.ResourceCPU, r.MilliCPU, allocatable.MilliCPU, free.MilliCPU)
+	v = v.lacking(corev1.ResourceMemory, r.Memory, allocatable.Memory, free.Memory)
+	v = v.lacking(corev1.ResourceEphemeralStorage, r.EphemeralStorage, allocatable.EphemeralStorage, free.EphemeralStorage)
+	if len(r.Scalar) == 0 {
+		return v
+	}
+	// By name, so that the answer does not depend on map order.
+	for _, name := range slices.Sorted(maps.Keys(r.Scalar)) {
 		if allocatable.Scalar[name] <= 0 && classes.Has(name) {
 			continue
 		}
-		// Several may be short: the first by name is told, so that the answer does not depend on map order.
-		if worst.Fits || string(name) < worst.Reason.Detail {
-			worst = short(name, v <= allocatable.Scalar[name])
-		}
+		v = v.lacking(name, r.Scalar[name], allocatable.Scalar[name], free.Scalar[name])
 	}
-	return worst
+	return v
+}
+
+// lacking is the verdict after one more kind was looked at.
+func (v Verdict) lacking(name corev1.ResourceName, want, offered, free int64) Verdict {
+	switch {
+	case want <= 0 || want <= free:
+		return v
+	case v.Fits:
+		return short(name, want <= offered)
+	}
+	v.Resolvable = v.Resolvable && want <= offered
+	return v
 }
 
 func tolerates(a *Ask, t *corev1.Taint) bool {
@@ -77,12 +87,14 @@ func tolerates(a *Ask, t *corev1.Taint) bool {
 }
 
 func untolerated(a *Ask, taints []corev1.Taint) (corev1.Taint, bool) {
-	if len(taints) == 0 {
-		return corev1.Taint{}, false
+	for i := range taints {
+		if t := &taints[i]; t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute {
+			if !tolerates(a, t) {
+				return *t, true
+			}
+		}
 	}
-	return schedulingv1.FindMatchingUntoleratedTaint(noLogger, taints, a.Tolerations, func(t *corev1.Taint) bool {
-		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
-	}, false)
+	return corev1.Taint{}, false
 }
 
 // avoided counts the PreferNoSchedule taints the pod does not tolerate.

@@ -49,6 +49,31 @@ func (n *Node) Free() Resources {
 	return free
 }
 
+// room is Free in the kinds that a pod asks for; it makes no map where the pod needs none.
+func (n *Node) room(a *Ask) Resources {
+	left := func(offered int64, taken ...int64) int64 {
+		for _, t := range taken {
+			offered = addSaturated(offered, -t)
+		}
+		return offered
+	}
+	u, h, d, r := &n.Used, &n.Held, &n.Daemons, &n.Reserved
+	free := Resources{
+		MilliCPU: left(n.Allocatable.MilliCPU, u.MilliCPU, h.MilliCPU, d.MilliCPU, r.MilliCPU),
+		Memory:   left(n.Allocatable.Memory, u.Memory, h.Memory, d.Memory, r.Memory),
+		Pods:     left(n.Allocatable.Pods, u.Pods, h.Pods, d.Pods, r.Pods),
+	}
+	if a.Requests.EphemeralStorage > 0 {
+		free.EphemeralStorage = left(n.Allocatable.EphemeralStorage,
+			u.EphemeralStorage, h.EphemeralStorage, d.EphemeralStorage, r.EphemeralStorage)
+	}
+	for name := range a.Requests.Scalar {
+		free.setScalar(name, left(n.Allocatable.Scalar[name],
+			u.Scalar[name], h.Scalar[name], d.Scalar[name], r.Scalar[name]))
+	}
+	return free
+}
+
 // slimNode keeps what judging a node needs, so that thousands of them stay small.
 func slimNode(node *corev1.Node) *corev1.Node {
 	return &corev1.Node{

@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,11 +15,11 @@ func TestQuantitiesThatDoNotFitStayLarge(t *testing.T) {
 	}{
 		"a core is a thousand":                  {"1", 1000},
 		"a part of a milli counts as one":       {"100u", 1},
-		"an exa core stays the most":            {"1E", math.MaxInt64},
-		"ten exa cores stay the most":           {"10E", math.MaxInt64},
-		"the largest int64 of cores stays most": {"9223372036854775807", math.MaxInt64},
+		"an exa core stays the most":            {"1E", most},
+		"ten exa cores stay the most":           {"10E", most},
+		"the largest int64 of cores stays most": {"9223372036854775807", most},
 		"a negative amount stays negative":      {"-5", -5000},
-		"a huge negative one too":               {"-100E", -math.MaxInt64},
+		"a huge negative one too":               {"-100E", -most},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(c.cpu)}
@@ -31,6 +30,6 @@ func TestQuantitiesThatDoNotFitStayLarge(t *testing.T) {
 		corev1.ResourceMemory: resource.MustParse("10E"), "example.com/gpu": resource.MustParse("100E"),
 	})
 	require.Equal(t, Resources{
-		Memory: math.MaxInt64, Scalar: map[corev1.ResourceName]int64{"example.com/gpu": math.MaxInt64},
+		Memory: most, Scalar: map[corev1.ResourceName]int64{"example.com/gpu": most},
 	}, r)
 }

@@ -16,6 +16,7 @@ const (
 	CodeReleasing       Code = "Releasing"       // one of ours that is being released
 	CodeUnknownNode     Code = "UnknownNode"     // not in Muster's view (yet)
 	CodeRefused         Code = "RefusedInTree"   // kube-scheduler's own filters refused it
+	CodeInvalid         Code = "InvalidRequest"  // a request is negative or too large to be counted
 	CodeSchedulingGroup Code = "SchedulingGroup" // filter calls for groups are reverted by the scheduler
 	CodeResourceClaims  Code = "ResourceClaims"  // dynamic resources cannot be judged for a machine that is not there
 	CodeNoPool          Code = "NoPool"          // there is no pool at all
@@ -63,6 +64,7 @@ func (r Reason) String() string {
 func (r Reason) poolText() string {
 	text := map[Code]string{
 		CodeRefused:         "node(s) refused by the scheduler's own filters",
+		CodeInvalid:         "a resource request is negative or absurdly large",
 		CodeSchedulingGroup: "pods in scheduling groups are not supported by an extender",
 		CodeResourceClaims:  "resource claims cannot be judged for a node that does not exist yet",
 		CodeNoPool:          "no NodePool exists",

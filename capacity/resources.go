@@ -50,7 +50,12 @@ func isScalar(name corev1.ResourceName) bool {
 		strings.HasPrefix(s, corev1.ResourceAttachableVolumesPrefix)
 }
 
+// setScalar keeps no zeros: every kubelet reports huge pages of no size, and a map less per node and pod is worth it.
 func (r *Resources) setScalar(name corev1.ResourceName, v int64) {
+	if v == 0 {
+		delete(r.Scalar, name)
+		return
+	}
 	if r.Scalar == nil {
 		r.Scalar = map[corev1.ResourceName]int64{}
 	}
