@@ -30,6 +30,7 @@ type Recording struct {
 
 // Recorder is a reverse proxy that remembers the first request of every verb and kind of pod.
 type Recorder struct {
+	form  string // what the file names end in
 	proxy http.Handler
 
 	mu    sync.Mutex
@@ -38,7 +39,8 @@ type Recorder struct {
 }
 
 // New makes a recorder; Forward says in front of what.
-func New() *Recorder { return &Recorder{first: map[string]Recording{}} }
+// The form, such as "names" for requests with node names only, ends the file names.
+func New(form string) *Recorder { return &Recorder{form: form, first: map[string]Recording{}} }
 
 // Forward makes the recorder pass everything on to target. It must be called before the first request.
 func (r *Recorder) Forward(target *url.URL) { r.proxy = httputil.NewSingleHostReverseProxy(target) }
@@ -67,19 +69,21 @@ func (r *Recorder) note(urlPath string, body []byte) {
 	if kind == "" {
 		return
 	}
-	name := path.Base(path.Dir(urlPath)) + "-" + path.Base(urlPath) + "-" + kind
+	name := path.Base(path.Dir(urlPath)) + "-" + path.Base(urlPath) + "-" + kind + "-" + r.form
 	if _, known := r.first[name]; !known {
 		r.first[name] = Recording{Path: urlPath, Request: body}
 	}
 }
 
-// Names are the recordings so far, sorted, or an error if a body could not be read.
-func (r *Recorder) Names() ([]string, error) {
+// Filtered names the recordings of filter calls so far, sorted, or tells of a body that could not be read.
+func (r *Recorder) Filtered() ([]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var names []string
-	for name := range r.first {
-		names = append(names, name)
+	for name, recording := range r.first {
+		if path.Base(recording.Path) == "filter" {
+			names = append(names, name)
+		}
 	}
 	sort.Strings(names)
 	return names, r.err

@@ -3,6 +3,7 @@ package shipped
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,40 +12,39 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// deployment is what the stories take from the shipped Deployment of place mode.
-type deployment struct {
-	namespace, account string
-	muster, scheduler  []string // the containers' arguments
+// Deployment is what the stories take from a shipped Deployment.
+type Deployment struct {
+	// Kubeconfig acts as the ServiceAccount of the Deployment's pods.
+	Kubeconfig string
+	// SchedulerConfigFile is the KubeSchedulerConfiguration shipped beside it.
+	SchedulerConfigFile string
+	// Muster and Scheduler are the flags of the containers.
+	Muster, Scheduler []string
 }
 
-func (k *Kit) readDeployment(ctx context.Context) (deployment, error) {
-	text, err := k.Plane.Kubectl(ctx, "kustomize", k.path("deploy/place"))
+// readDeployment reads what kustomize makes of a folder, as the shipped file stands, not what was edited for a story.
+func (k *Kit) readDeployment(ctx context.Context, folder string) (Deployment, error) {
+	text, err := k.Plane.Kubectl(ctx, "kustomize", k.path(folder))
 	if err != nil {
-		return deployment{}, err
+		return Deployment{}, err
 	}
 	for _, document := range strings.Split(text, "\n---\n") {
 		var d appsv1.Deployment
-		if yaml.Unmarshal([]byte(document), &d) == nil && d.Kind == "Deployment" {
-			return fromDeployment(d)
+		if yaml.Unmarshal([]byte(document), &d) != nil || d.Kind != "Deployment" {
+			continue
 		}
-	}
-	return deployment{}, fmt.Errorf("deploy/place ships no Deployment")
-}
-
-func fromDeployment(d appsv1.Deployment) (deployment, error) {
-	got := deployment{namespace: d.Namespace, account: d.Spec.Template.Spec.ServiceAccountName}
-	for _, c := range d.Spec.Template.Spec.Containers {
-		switch {
-		case strings.Contains(c.Image, "kube-scheduler"):
-			got.scheduler = containerFlags(c)
-		case strings.Contains(c.Image, "muster"):
-			got.muster = containerFlags(c)
+		got := Deployment{SchedulerConfigFile: filepath.Join(k.path(folder), "scheduler-config.yaml")}
+		for _, c := range d.Spec.Template.Spec.Containers {
+			if strings.Contains(c.Image, "kube-scheduler") {
+				got.Scheduler = containerFlags(c)
+			} else {
+				got.Muster = containerFlags(c)
+			}
 		}
+		got.Kubeconfig, err = k.Plane.AccountKubeconfig(ctx, d.Namespace, d.Spec.Template.Spec.ServiceAccountName)
+		return got, err
 	}
-	if got.namespace == "" || got.account == "" || got.muster == nil || got.scheduler == nil {
-		return got, fmt.Errorf("deploy/place ships a Deployment without namespace, ServiceAccount, muster or kube-scheduler: %+v", got)
-	}
-	return got, nil
+	return Deployment{}, fmt.Errorf("%s ships no Deployment", folder)
 }
 
 func containerFlags(c corev1.Container) []string {

@@ -1,8 +1,10 @@
 package shipped
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -12,14 +14,14 @@ import (
 // Kit is Muster installed in a control plane: objects applied, accounts ready, nothing running.
 type Kit struct {
 	Plane *controlplane.Plane
-	// Kubeconfig acts as the ServiceAccount of the shipped Deployment's pod: Muster's and its scheduler's.
-	Kubeconfig string
+	// Placed and Guard are the two shipped Deployments.
+	Placed, Guard Deployment
 
-	program    string // muster
-	deployment deployment
+	program string // muster
 }
 
-// Install applies deploy/crds and deploy/rbac and makes the kubeconfig of the shipped ServiceAccount.
+// Install applies deploy/crds and deploy/rbac and makes a kubeconfig for each of the two shipped
+// ServiceAccounts.
 func Install(ctx context.Context, plane *controlplane.Plane) (k *Kit, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -37,11 +39,24 @@ func Install(ctx context.Context, plane *controlplane.Plane) (k *Kit, err error)
 			return nil, fmt.Errorf("install: %w", err)
 		}
 	}
-	if k.deployment, err = k.readDeployment(ctx); err != nil {
+	if k.Placed, err = k.readDeployment(ctx, "deploy/place"); err != nil {
 		return nil, fmt.Errorf("install: %w", err)
 	}
-	k.Kubeconfig, err = plane.AccountKubeconfig(ctx, k.deployment.namespace, k.deployment.account)
-	return k, err
+	if k.Guard, err = k.readDeployment(ctx, "deploy/guard"); err != nil {
+		return nil, fmt.Errorf("install: %w", err)
+	}
+	return k, nil
 }
 
 func (k *Kit) path(name string) string { return filepath.Join(k.Plane.Tree.Root, name) }
+
+// Muster runs a muster command to its end and returns what it printed.
+func (k *Kit) Muster(ctx context.Context, args ...string) ([]byte, error) {
+	var out, problems bytes.Buffer
+	cmd := exec.CommandContext(ctx, k.program, args...)
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("muster %q: %w\n%s", args, err, problems.String())
+	}
+	return out.Bytes(), nil
+}

@@ -10,9 +10,9 @@ import (
 type MusterOptions struct {
 	Name string // of the process and its log
 	Logs string // folder
-	// Shipped takes the flags of the shipped Deployment; Flags change or add to them.
-	Shipped bool
-	Flags   []string
+	// Deployment gives account and flags; Flags change or add to them.
+	Deployment Deployment
+	Flags      []string
 }
 
 // Endpoint is where a Muster will serve; it is known before the Muster runs, since the scheduler's configuration, which
@@ -41,17 +41,14 @@ func NewEndpoint(tls bool) (Endpoint, error) {
 	return e, nil
 }
 
-// StartMuster starts `muster serve` with the shipped flags, these changed or added, as the shipped ServiceAccount.
+// StartMuster starts `muster serve` as a shipped Deployment does: its flags, with changes, and its ServiceAccount.
 func (k *Kit) StartMuster(e Endpoint, o MusterOptions) (*Service, error) {
 	own := append([]string{
-		"--kubeconfig=" + k.Kubeconfig, "--listen=" + e.address, "--metrics-listen=" + e.metrics,
+		"--kubeconfig=" + o.Deployment.Kubeconfig, "--listen=" + e.address, "--metrics-listen=" + e.metrics,
 		"--log-format=json", "--log-level=debug",
 	}, o.Flags...)
-	if o.Shipped {
-		own = withFlags(k.deployment.muster, own...)
-	}
 	return startService(controlplane.Command{
 		Name: o.Name, Path: k.program, Dir: o.Logs,
-		Args: append([]string{"serve"}, own...),
+		Args: append([]string{"serve"}, withFlags(o.Deployment.Muster, own...)...),
 	}, Service{URL: e.URL, MetricsURL: "http://" + e.metrics, Health: "http://" + e.metrics + "/readyz"})
 }

@@ -34,9 +34,6 @@ func (k *Kit) StartScheduler(o SchedulerOptions) (*Service, error) {
 	}, Service{URL: fmt.Sprintf("https://127.0.0.1:%d", port), Health: fmt.Sprintf("https://127.0.0.1:%d/healthz", port)})
 }
 
-// SchedulerFlags are the flags that the shipped Deployment gives its kube-scheduler.
-func (k *Kit) SchedulerFlags() []string { return k.deployment.scheduler }
-
 // StockConfig is a scheduler as it comes, for pods that are none of Muster's business, at the client speed that
 // Muster's own scheduler has.
 func (k *Kit) StockConfig() SchedulerConfig {

@@ -27,5 +27,5 @@ func (k *Kit) StartSim(logs string, flags ...string) (*Sim, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sim{Service: service}, nil
+	return &Sim{Service: service, Backend: witness.Backend{URL: service.URL}}, nil
 }

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -97,6 +98,7 @@ func kinds() []kind {
 		{list: &corev1.PodList{}},
 		{list: &corev1.PersistentVolumeClaimList{}},
 		{list: &corev1.PersistentVolumeList{}},
+		{list: &nodev1.RuntimeClassList{}},
 		{list: &storagev1.StorageClassList{}},
 		{list: &corev1.NodeList{}},
 		{list: &schedulingv1.PriorityClassList{}, ours: func(o client.Object) bool {

@@ -67,7 +67,6 @@ func (s *Stage) Create(pods ...*corev1.Pod) []*corev1.Pod {
 	for _, err := range errs {
 		require.NoError(s.T, err)
 	}
-	s.pods = append(s.pods, made...)
 	return made
 }
 

@@ -7,9 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/test/e2e/witness"
 )
 
 // SimProvider is the Provider object of the stage's simulated backend.
@@ -51,13 +54,32 @@ func PoolTaint(key, value string) func(*v1alpha1.NodePool) {
 	}
 }
 
-// Apply creates pools and begins to watch the backend's machines against their maximums.
+// Backend starts the simulated machines, quick ones unless the flags say otherwise, and their Provider object, and
+// begins to watch them.
+func (s *Stage) Backend(flags ...string) {
+	s.T.Helper()
+	backend, err := s.Kit.StartSim(s.Logs, append([]string{"--boot-min=1s", "--boot-median=2s", "--boot-max=4s", "--seed=1"}, flags...)...)
+	require.NoError(s.T, err)
+	s.serves(backend.Service, nil)
+	s.Sim = backend
+	s.machines = witness.WatchMachines(s.Ctx, backend.Backend)
+	require.NoError(s.T, s.Plane.Objects.Create(s.Ctx, &v1alpha1.Provider{
+		ObjectMeta: metav1.ObjectMeta{Name: SimProvider},
+		Spec:       v1alpha1.ProviderSpec{Type: v1alpha1.ProviderSim, Endpoint: backend.Service.URL},
+	}))
+}
+
+// Apply creates pools; from then on their maximums are watched.
 func (s *Stage) Apply(pools ...*v1alpha1.NodePool) {
 	s.T.Helper()
 	for _, p := range pools {
-		require.NoError(s.T, s.Plane.Objects.Create(s.Ctx, p))
+		s.machines.Allow(p.Name, int(p.Spec.Limits.MaxNodes))
+		require.NoError(s.T, s.Plane.Objects.Create(s.Ctx, p.DeepCopy()))
 	}
 }
+
+// Machines is every machine that ever existed in this story.
+func (s *Stage) Machines() []witness.Machine { return s.machines.Seen() }
 
 // Claims lists the claims of a pool, or of all pools if the name is empty.
 func (s *Stage) Claims(pool string) ([]v1alpha1.NodeClaim, error) {
@@ -118,9 +140,9 @@ func (s *Stage) WholeAndPaired() {
 		if len(machines) != len(claims) {
 			return fmt.Errorf("%d machines for %d claims", len(machines), len(claims))
 		}
-		held := map[string]string{}
+		held := map[types.UID]string{}
 		for _, m := range machines {
-			held[string(m.ClaimUID)] = m.ProviderID
+			held[m.ClaimUID] = m.ProviderID
 		}
 		for _, c := range claims {
 			if err := s.paired(c, held); err != nil {
@@ -131,11 +153,11 @@ func (s *Stage) WholeAndPaired() {
 	})
 }
 
-func (s *Stage) paired(c v1alpha1.NodeClaim, held map[string]string) error {
+func (s *Stage) paired(c v1alpha1.NodeClaim, held map[types.UID]string) error {
 	if c.Status.State != v1alpha1.ClaimReady {
 		return fmt.Errorf("claim %s is %s: %s", c.Name, c.Status.State, c.Status.Message)
 	}
-	if id, ok := held[string(c.UID)]; !ok || id != c.Status.ProviderID {
+	if id, ok := held[c.UID]; !ok || id != c.Status.ProviderID {
 		return fmt.Errorf("claim %s says its machine is %q, the backend has %q for it", c.Name, c.Status.ProviderID, id)
 	}
 	var node corev1.Node
@@ -147,4 +169,17 @@ func (s *Stage) paired(c v1alpha1.NodeClaim, held map[string]string) error {
 			node.Spec.ProviderID, node.Labels[v1alpha1.ClaimLabel], c.Status.ProviderID, c.Name)
 	}
 	return nil
+}
+
+// ChangeClaim reads a claim, changes it and writes it back, again if somebody else was faster: an operator's hand.
+func (s *Stage) ChangeClaim(name string, change func(*v1alpha1.NodeClaim)) {
+	s.T.Helper()
+	require.NoError(s.T, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		var c v1alpha1.NodeClaim
+		if err := s.Plane.Objects.Get(s.Ctx, client.ObjectKey{Name: name}, &c); err != nil {
+			return err
+		}
+		change(&c)
+		return s.Plane.Objects.Update(s.Ctx, &c)
+	}))
 }

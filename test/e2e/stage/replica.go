@@ -2,13 +2,16 @@ package stage
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/test/e2e/recorder"
 	"github.com/muster-sh/muster/test/e2e/shipped"
@@ -18,6 +21,7 @@ import (
 type Replica struct {
 	Muster    *shipped.Service
 	Scheduler *shipped.Service
+	name      string
 	stage     *Stage
 }
 
@@ -37,22 +41,22 @@ func (s *Stage) Place(o ReplicaOptions) *Replica {
 	}
 	endpoint, err := shipped.NewEndpoint(false)
 	require.NoError(s.T, err)
-	config, err := shipped.LoadSchedulerConfig(filepath.Join(s.Plane.Tree.Root, "deploy/place/scheduler-config.yaml"),
-		shipped.Wiring{Kubeconfig: s.Kit.Kubeconfig, Extender: s.between(endpoint.URL, o.Record)})
+	config, err := shipped.LoadSchedulerConfig(s.Kit.Placed.SchedulerConfigFile,
+		shipped.Wiring{Kubeconfig: s.Kit.Placed.Kubeconfig, Extender: s.between(endpoint.URL, o.Record)})
 	require.NoError(s.T, err)
 	if o.Config != nil {
 		config = o.Config(config)
 	}
 	file := filepath.Join(s.Logs, o.Name+"-checked.yaml")
 	require.NoError(s.T, config.Write(file))
-	r := &Replica{stage: s}
+	r := &Replica{name: o.Name, stage: s}
 	r.Muster, err = s.Kit.StartMuster(endpoint, shipped.MusterOptions{
-		Name: o.Name + "-muster", Logs: s.Logs, Shipped: true,
+		Name: o.Name + "-muster", Logs: s.Logs, Deployment: s.Kit.Placed,
 		Flags: append([]string{"--scheduler-config=" + file, "--scheduler-hostname=" + o.Name}, o.Flags...),
 	})
 	s.serves(r.Muster, err)
 	r.Scheduler, err = s.Kit.StartScheduler(shipped.SchedulerOptions{
-		Name: o.Name + "-scheduler", Logs: s.Logs, Config: config, Hostname: o.Name, Flags: s.Kit.SchedulerFlags(),
+		Name: o.Name + "-scheduler", Logs: s.Logs, Config: config, Hostname: o.Name, Flags: s.Kit.Placed.Scheduler,
 	})
 	s.serves(r.Scheduler, err)
 	return r
@@ -80,14 +84,13 @@ func (s *Stage) Guarded(flags ...string) *Replica {
 	require.NoError(s.T, err)
 	caller, err := s.Plane.CA.Issue(s.Namespace+"-scheduler", "kube-scheduler")
 	require.NoError(s.T, err)
-	config, err := shipped.LoadSchedulerConfig(filepath.Join(s.Plane.Tree.Root, "deploy/guard/scheduler-config.yaml"), shipped.Wiring{
+	config, err := shipped.LoadSchedulerConfig(s.Kit.Guard.SchedulerConfigFile, shipped.Wiring{
 		Kubeconfig: s.Plane.SchedulerKubeconfig, Extender: endpoint.URL,
 		CA: s.Plane.CA.CAFile, Cert: caller.CertFile, Key: caller.KeyFile,
 	})
 	require.NoError(s.T, err)
-	r := &Replica{stage: s}
-	r.Muster, err = s.Kit.StartMuster(endpoint, shipped.MusterOptions{Name: "guard-muster", Logs: s.Logs, Flags: append([]string{
-		"--guard-scheduler=default-scheduler", "--leader=lease",
+	r := &Replica{name: "guard", stage: s}
+	r.Muster, err = s.Kit.StartMuster(endpoint, shipped.MusterOptions{Name: "guard-muster", Logs: s.Logs, Deployment: s.Kit.Guard, Flags: append([]string{
 		"--tls-cert-file=" + server.CertFile, "--tls-private-key-file=" + server.KeyFile, "--client-ca-file=" + s.Plane.CA.CAFile,
 	}, flags...)})
 	s.serves(r.Muster, err)
@@ -139,4 +142,29 @@ func (r *Replica) PausePod() {
 func (r *Replica) ResumePod() {
 	r.Muster.Resume()
 	r.Scheduler.Resume()
+}
+
+// Revive starts again what has ended, as the kubelet would, and waits until it is ready.
+func (r *Replica) Revive() {
+	r.stage.T.Helper()
+	for _, service := range []*shipped.Service{r.Muster, r.Scheduler} {
+		if !service.Running() {
+			require.NoError(r.stage.T, service.Start())
+		}
+		ctx, cancel := context.WithTimeout(r.stage.Ctx, time.Minute)
+		defer cancel()
+		require.NoError(r.stage.T, service.AwaitReady(ctx))
+	}
+}
+
+// Leads says, by the scheduler's lease, whether this replica leads.
+func (s *Stage) Leads(r *Replica) error {
+	lease, err := s.Plane.Client.CoordinationV1().Leases("kube-system").Get(s.Ctx, "muster-scheduler", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if lease.Spec.HolderIdentity == nil || !strings.HasPrefix(*lease.Spec.HolderIdentity, r.name+"_") {
+		return fmt.Errorf("the lease is held by %v", lease.Spec.HolderIdentity)
+	}
+	return nil
 }

@@ -38,7 +38,6 @@ type Stage struct {
 	overbooking *witness.Overbooking
 	machines    *witness.Machines
 	services    []*shipped.Service
-	pods        []*corev1.Pod
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)

@@ -9,19 +9,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/muster-sh/muster/provider"
 )
-
-// Backend is the part of a provider that a witness needs.
-type Backend interface {
-	List(ctx context.Context) ([]provider.Machine, error)
-}
 
 // Machines checks a backend five times a second: one machine per claim, no pool above its maximum. Whatever exists
 // counts, also what is being made, has failed or is on its way out.
 type Machines struct {
-	backend Backend
+	backend lister
 	most    map[string]int // by pool
 	stop    context.CancelFunc
 	done    sync.WaitGroup
@@ -30,15 +23,26 @@ type Machines struct {
 	found []string
 	looks int
 	peak  map[string]int
-	seen  map[provider.ID]provider.Machine
+	seen  map[string]Machine
 }
 
-// WatchMachines begins to watch; most is each pool's maximum. A machine of another pool is a finding.
-func WatchMachines(ctx context.Context, backend Backend, most map[string]int) *Machines {
+type lister interface {
+	List(ctx context.Context) ([]Machine, error)
+}
+
+// WatchMachines begins to watch. A machine of a pool that Allow was not told of is a finding.
+func WatchMachines(ctx context.Context, backend lister) *Machines {
 	ctx, cancel := context.WithCancel(ctx)
-	m := &Machines{backend: backend, most: most, stop: cancel, peak: map[string]int{}, seen: map[provider.ID]provider.Machine{}}
+	m := &Machines{backend: backend, most: map[string]int{}, stop: cancel, peak: map[string]int{}, seen: map[string]Machine{}}
 	m.done.Go(func() { m.follow(ctx) })
 	return m
+}
+
+// Allow says how many machines a pool may have.
+func (m *Machines) Allow(pool string, most int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.most[pool] = most
 }
 
 func (m *Machines) follow(ctx context.Context) {
@@ -63,7 +67,7 @@ func (m *Machines) look(ctx context.Context) error {
 	defer m.mu.Unlock()
 	m.looks++
 	perPool := map[string]int{}
-	perClaim := map[types.UID]provider.ID{}
+	perClaim := map[types.UID]string{}
 	for _, machine := range machines {
 		m.seen[machine.ID] = machine
 		perPool[Pool(machine.Claim)]++
@@ -96,14 +100,14 @@ func Pool(claim string) string {
 }
 
 // Seen is every machine that ever existed while the witness looked, by its last state.
-func (m *Machines) Seen() []provider.Machine {
+func (m *Machines) Seen() []Machine {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []provider.Machine
+	var all []Machine
 	for _, machine := range m.seen {
 		all = append(all, machine)
 	}
-	slices.SortFunc(all, func(a, b provider.Machine) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	slices.SortFunc(all, func(a, b Machine) int { return strings.Compare(a.ID, b.ID) })
 	return all
 }
 

@@ -1,0 +1,102 @@
+package stage
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/yaml"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+)
+
+// Plan asks `muster plan` what it would buy for these pods as they were created, on the nodes that are none of Muster's
+// own, beside the pods and DaemonSets that were there. The answer counts machines by "pool/shape".
+func (s *Stage) Plan(pools []*v1alpha1.NodePool, pods []*corev1.Pod) map[string]int {
+	s.T.Helper()
+	poolsFile, clusterFile := filepath.Join(s.Logs, "plan-pools.yaml"), filepath.Join(s.Logs, "plan-cluster.yaml")
+	var objects []client.Object
+	for _, p := range pools {
+		objects = append(objects, p)
+	}
+	s.write(poolsFile, append(objects, s.provider()))
+	s.write(clusterFile, s.before(pods))
+	text, err := s.Kit.Muster(s.Ctx, "plan", "--pools", poolsFile, "--cluster", clusterFile, "--output", "json")
+	require.NoError(s.T, err)
+	require.NoError(s.T, os.WriteFile(filepath.Join(s.Logs, "plan.json"), text, 0o644))
+	var plan struct {
+		Creates []struct {
+			Pool  string `json:"pool"`
+			Shape string `json:"shape"`
+			Count int    `json:"count"`
+		} `json:"creates"`
+	}
+	require.NoError(s.T, json.Unmarshal(text, &plan))
+	bought := map[string]int{}
+	for _, c := range plan.Creates {
+		bought[c.Pool+"/"+c.Shape] += c.Count
+	}
+	return bought
+}
+
+func (s *Stage) provider() *v1alpha1.Provider {
+	s.T.Helper()
+	var p v1alpha1.Provider
+	require.NoError(s.T, s.Plane.Objects.Get(s.Ctx, client.ObjectKey{Name: SimProvider}, &p))
+	return &p
+}
+
+// before is the cluster as it was when the pods were created and nothing had been done for them.
+func (s *Stage) before(pods []*corev1.Pod) []client.Object {
+	s.T.Helper()
+	var objects []client.Object
+	nodes, err := s.Plane.Client.CoreV1().Nodes().List(s.Ctx, metav1.ListOptions{LabelSelector: "!" + v1alpha1.ClaimLabel})
+	require.NoError(s.T, err)
+	there := map[string]bool{}
+	for i, n := range nodes.Items {
+		there[n.Name] = true
+		objects = append(objects, &nodes.Items[i])
+	}
+	asked := map[types.UID]bool{}
+	for _, p := range pods {
+		asked[p.UID] = true
+		objects = append(objects, p)
+	}
+	all, err := s.Plane.Client.CoreV1().Pods("").List(s.Ctx, metav1.ListOptions{})
+	require.NoError(s.T, err)
+	for i, p := range all.Items {
+		if !asked[p.UID] && there[p.Spec.NodeName] {
+			objects = append(objects, &all.Items[i])
+		}
+	}
+	daemons, err := s.Plane.Client.AppsV1().DaemonSets("").List(s.Ctx, metav1.ListOptions{})
+	require.NoError(s.T, err)
+	for i := range daemons.Items {
+		objects = append(objects, &daemons.Items[i])
+	}
+	return objects
+}
+
+// write saves objects as `kubectl get -o yaml` would.
+func (s *Stage) write(file string, objects []client.Object) {
+	s.T.Helper()
+	list := &metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
+	for _, o := range objects {
+		o = o.DeepCopyObject().(client.Object)
+		kind, err := apiutil.GVKForObject(o, s.Plane.Objects.Scheme())
+		require.NoError(s.T, err)
+		o.GetObjectKind().SetGroupVersionKind(kind)
+		o.SetManagedFields(nil)
+		list.Items = append(list.Items, runtime.RawExtension{Object: o})
+	}
+	text, err := yaml.Marshal(list)
+	require.NoError(s.T, err)
+	require.NoError(s.T, os.WriteFile(file, text, 0o644))
+}
