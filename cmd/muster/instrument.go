@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/provider"
+)
+
+// callTimeout bounds one call to a provider; past it the outcome is unknown.
+const callTimeout = 30 * time.Second
+
+// providerCalls measures calls to providers from outside.
+type providerCalls struct{ duration *prometheus.HistogramVec }
+
+func newProviderCalls(r prometheus.Registerer) *providerCalls {
+	m := &providerCalls{duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "muster_provider_call_duration_seconds", Help: "Calls to providers by verb and outcome.",
+		Buckets: prometheus.ExponentialBuckets(0.001, 4, 9),
+	}, []string{"provider", "verb", "outcome"})}
+	r.MustRegister(m.duration)
+	return m
+}
+
+// measured is a provider whose calls are timed, counted and bounded.
+type measured struct {
+	name  string
+	inner provider.Provider
+	calls *providerCalls
+}
+
+var outcomes = map[error]string{
+	provider.ErrNotFound: "not_found", provider.ErrNoCapacity: "no_capacity", provider.ErrBusy: "busy",
+	provider.ErrRefused: "refused",
+}
+
+func outcome(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	for known, name := range outcomes {
+		if errors.Is(err, known) {
+			return name
+		}
+	}
+	return "unknown"
+}
+
+func (m *measured) call(ctx context.Context, verb string, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	start := time.Now()
+	err := do(ctx)
+	m.calls.duration.WithLabelValues(m.name, verb, outcome(err)).Observe(time.Since(start).Seconds())
+	return err
+}
+
+func (m *measured) Create(ctx context.Context, r provider.Request) (machine provider.Machine, err error) {
+	err = m.call(ctx, "create", func(ctx context.Context) error { machine, err = m.inner.Create(ctx, r); return err })
+	return machine, err
+}
+
+func (m *measured) Get(ctx context.Context, claim types.UID) (machine provider.Machine, err error) {
+	err = m.call(ctx, "get", func(ctx context.Context) error { machine, err = m.inner.Get(ctx, claim); return err })
+	return machine, err
+}
+
+func (m *measured) List(ctx context.Context) (machines []provider.Machine, err error) {
+	err = m.call(ctx, "list", func(ctx context.Context) error { machines, err = m.inner.List(ctx); return err })
+	return machines, err
+}
+
+func (m *measured) Delete(ctx context.Context, machine provider.Machine) error {
+	return m.call(ctx, "delete", func(ctx context.Context) error { return m.inner.Delete(ctx, machine) })
+}

@@ -1,0 +1,46 @@
+// Command muster wakes nodes when pods need them and lets them rest when nobody does.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is the whole program: 0 when all went well, 1 for an error that is told on stderr.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRootCommand(stdout, stderr)
+	root.SetArgs(args)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(stderr, "muster:", err)
+		return 1
+	}
+	return 0
+}
+
+func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "muster",
+		Short: "Wake nodes when pods need them, and let them rest when nobody does",
+		Long: `Muster is a kube-scheduler extender with a capacity planner behind it. When no node has room for a pod, it
+orders a machine from a provider; when a node has been idle, it gives the machine back.`,
+		SilenceUsage: true, SilenceErrors: true,
+		Version: version(),
+	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.AddCommand(newServeCommand(stderr), newSimCommand(stderr))
+	return root
+}

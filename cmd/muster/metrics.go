@@ -1,0 +1,77 @@
+package main
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/control"
+)
+
+// metrics are those of the loops; the extender has its own.
+type metrics struct {
+	passes   prometheus.Counter
+	bought   prometheus.Counter
+	fates    *prometheus.GaugeVec
+	machines *prometheus.GaugeVec
+	orphans  *prometheus.GaugeVec
+}
+
+func newMetrics(r prometheus.Registerer, live *capacity.Live) *metrics {
+	m := &metrics{
+		passes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "muster_plan_passes_total", Help: "Plans made.",
+		}),
+		bought: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "muster_machines_ordered_total", Help: "Claims created by the planner.",
+		}),
+		fates: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "muster_shortfall_pods", Help: "Pods without room by what the last plan does for them.",
+		}, []string{"fate"}),
+		machines: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "muster_provider_machines", Help: "Machines with our mark in the last complete listing.",
+		}, []string{"provider"}),
+		orphans: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "muster_provider_orphan_machines", Help: "Machines with our mark and without a claim.",
+		}, []string{"provider"}),
+	}
+	r.MustRegister(m.passes, m.bought, m.fates, m.machines, m.orphans, &claimStates{live: live})
+	return m
+}
+
+func (m *metrics) observePass(p control.Pass) {
+	m.passes.Inc()
+	m.bought.Add(float64(p.Created))
+	for _, fate := range []capacity.Fate{capacity.FitsNow, capacity.Waits, capacity.Ordered, capacity.Unserved} {
+		m.fates.WithLabelValues(string(fate)).Set(float64(p.Fates[fate]))
+	}
+}
+
+func (m *metrics) observeMachines(name string, all, orphans int) {
+	m.machines.WithLabelValues(name).Set(float64(all))
+	m.orphans.WithLabelValues(name).Set(float64(orphans))
+}
+
+// claimStates counts claims when it is scraped.
+type claimStates struct{ live *capacity.Live }
+
+var claimStatesDesc = prometheus.NewDesc("muster_claims", "NodeClaims by pool and state.", []string{"pool", "state"}, nil)
+
+// Describe implements prometheus.Collector.
+func (c *claimStates) Describe(ch chan<- *prometheus.Desc) { ch <- claimStatesDesc }
+
+// Collect implements prometheus.Collector.
+func (c *claimStates) Collect(ch chan<- prometheus.Metric) {
+	type key struct {
+		pool  string
+		state v1alpha1.ClaimState
+	}
+	counts := map[key]int{}
+	claims, _ := c.live.Claims()
+	for _, claim := range claims {
+		counts[key{claim.Spec.Pool, claim.Status.State}]++
+	}
+	for k, n := range counts {
+		ch <- prometheus.MustNewConstMetric(claimStatesDesc, prometheus.GaugeValue, float64(n), k.pool, string(k.state))
+	}
+}

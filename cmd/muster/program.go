@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/capacity/kube"
+	"github.com/muster-sh/muster/extender"
+	"github.com/muster-sh/muster/provider/sim"
+)
+
+// serve wires the parts and runs them until ctx ends or one of them fails.
+func serve(ctx context.Context, f serveFlags, log *slog.Logger) error {
+	klog.SetSlogLogger(log)
+	ctrllog.SetLogger(logr.FromSlogHandler(log.Handler()))
+	config, err := restConfig(f.kubeconfig)
+	if err != nil {
+		return err
+	}
+	p, err := newProgram(ctx, f, config, log)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx)
+}
+
+// program is `muster serve`, wired.
+type program struct {
+	flags    serveFlags
+	log      *slog.Logger
+	config   *rest.Config
+	live     *capacity.Live
+	feed     *kube.Feed
+	events   *kube.Events
+	lead     *kube.Lead
+	settle   *kube.Settle
+	loops    *control.Loops
+	backends *backends
+	metrics  *prometheus.Registry
+}
+
+func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slog.Logger) (*program, error) {
+	scheme, err := kube.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	p := &program{flags: f, log: log, config: config, lead: &kube.Lead{}, metrics: prometheus.NewRegistry()}
+	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p.live = capacity.NewLive(f.schedulers())
+	p.settle = &kube.Settle{Live: p.live, Lead: p.lead, Wait: f.settle}
+	if p.feed, err = kube.NewFeed(config, scheme, p.live); err != nil {
+		return nil, err
+	}
+	if p.events, err = kube.NewEvents(config, scheme); err != nil {
+		return nil, err
+	}
+	cluster, err := kube.NewCluster(config, scheme, p.events)
+	if err != nil {
+		return nil, err
+	}
+	sims := &simMaker{ctx: ctx, rest: config, log: log, clouds: map[string]*sim.Cloud{}}
+	p.backends = newBackends(p.live, p.metrics, map[v1alpha1.ProviderType]maker{v1alpha1.ProviderSim: sims.make})
+	p.loops = newLoops(p, cluster)
+	p.feed.OnClaim, p.feed.OnNode = p.loops.Wake, p.loops.WakeNode
+	return p, nil
+}
+
+func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
+	metrics := newMetrics(p.metrics, p.live)
+	teller := &control.Teller{Kube: cluster, Log: p.log, Burst: 100, Every: 100 * time.Millisecond}
+	return &control.Loops{
+		Live: p.live, Log: p.log, Workers: 16, Teller: teller,
+		Claims: &control.Claims{
+			Live: p.live, Kube: cluster, Nodes: p.feed, Backends: p.backends, Log: p.log, Now: time.Now,
+		},
+		Planner: &control.Planner{
+			Live: p.live, Kube: cluster, Teller: teller, Log: p.log, Batch: p.flags.batch, Parallel: 8,
+			Observe: metrics.observePass,
+		},
+		Reaper: &control.Reaper{Live: p.live, Kube: cluster, Log: p.log},
+		Holds:  &control.Holds{Live: p.live, Kube: cluster, Log: p.log, Age: 30 * time.Second},
+		Providers: &control.Providers{
+			Live: p.live, Kube: cluster, Backends: p.backends, Log: p.log, Machines: metrics.observeMachines,
+		},
+	}
+}
+
+// grace is how long calls under way may finish at the end.
+const grace = 5 * time.Second
+
+// run starts everything. The extender and the watches run in every replica; the loops run where this process leads.
+func (p *program) run(ctx context.Context) error {
+	extenderListener, err := net.Listen("tcp", p.flags.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	metricsListener, err := net.Listen("tcp", p.flags.metrics)
+	if err != nil {
+		return fmt.Errorf("--metrics-listen: %w", err)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.feed.Run(ctx) })
+	group.Go(func() error { return p.events.Run(ctx) })
+	group.Go(func() error { return p.follow(ctx) })
+	group.Go(func() error {
+		s := extender.Server{Handler: p.handler(), TLS: p.flags.tls, Logger: p.log, Grace: grace}
+		return s.Serve(ctx, extenderListener)
+	})
+	group.Go(func() error {
+		s := extender.Server{Handler: p.metricsHandler(), Logger: p.log, Grace: grace}
+		return s.Serve(ctx, metricsListener)
+	})
+	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+func (p *program) handler() http.Handler {
+	return extender.New(extender.Config{
+		Core: p.live, Ready: p.ready, Settled: func() error { return p.settle.Err(time.Now()) }, Now: time.Now,
+		Logger: p.log, Registerer: p.metrics, MaxBody: p.flags.maxBody, MaxInFlight: p.flags.maxInFlight,
+	})
+}
+
+func (p *program) metricsHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := p.ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+	return mux
+}
+
+var errNotSynced = errors.New("the watches have not delivered the whole cluster yet")
+
+func (p *program) ready() error {
+	if !p.feed.Synced() {
+		return errNotSynced
+	}
+	return nil
+}
+
+// follow runs the loops while this process leads. It begins when the watches are in: whoever acts must have seen.
+func (p *program) follow(ctx context.Context) error {
+	cs, err := kubernetes.NewForConfig(p.config)
+	if err != nil {
+		return fmt.Errorf("make a client for the lease: %w", err)
+	}
+	for !p.feed.Synced() {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	p.log.Info("watches are in")
+	if p.flags.leader == leaderScheduler {
+		lease, err := namespacedName(p.flags.schedulerLease)
+		if err != nil {
+			return err
+		}
+		return p.lead.FollowScheduler(ctx, cs, lease, p.flags.schedulerHostname, p.log, p.loops.Run)
+	}
+	lease, err := namespacedName(p.flags.lease)
+	if err != nil {
+		return err
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("name this replica: %w", err)
+	}
+	identity := fmt.Sprintf("%s_%d", hostname, os.Getpid())
+	return p.lead.Elect(ctx, cs, lease, identity, p.loops.Run)
+}
+
+// restConfig allows bursts of writes: a batch of machines is one.
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	loading := clientcmd.NewDefaultClientConfigLoadingRules()
+	loading.ExplicitPath = kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig %s: %w", kubeconfig, err)
+	}
+	config.QPS, config.Burst = 200, 400
+	config.UserAgent = "muster/" + version()
+	return config, nil
+}
