@@ -101,10 +101,10 @@ func TestGuardPreemptRefusesNamelessVictims(t *testing.T) {
 		`{"Pod":{"metadata":{"uid":"u"}},"NodeNameToMetaVictims":{"a":{"Pods":[null]}}}`:       `NodeNameToMetaVictims["a"].Pods[0].UID`,
 		`{"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":{"a":{"Pods":[{}]}}}`:             `NodeNameToVictims["a"].Pods[0].metadata.uid`,
 		`{"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":{"a":{"Pods":[null]}}}`:           `NodeNameToVictims["a"].Pods[0].metadata.uid`,
-		`{"Pod":{"metadata":{"uid":"u"}}}`:                                                      `NodeNameToMetaVictims`,
-		`{"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":{},"NodeNameToMetaVictims":{}}`:    `NodeNameToVictims, NodeNameToMetaVictims`,
-		`{"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":[]}`:                               `NodeNameToVictims`,
-		`{"Pod":{"metadata":{"uid":"u"}},"NodeNameToMetaVictims":{"a":3}}`:                      `NodeNameToMetaVictims`,
+		`{"Pod":{"metadata":{"uid":"u"}}}`:                                                     `NodeNameToMetaVictims`,
+		`{"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":{},"NodeNameToMetaVictims":{}}`:   `NodeNameToVictims, NodeNameToMetaVictims`,
+		`{"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":[]}`:                              `NodeNameToVictims`,
+		`{"Pod":{"metadata":{"uid":"u"}},"NodeNameToMetaVictims":{"a":3}}`:                     `NodeNameToMetaVictims`,
 	} {
 		w := post(h, "/guard/preempt", []byte(body))
 		require.Equal(t, http.StatusBadRequest, w.Code, body)
