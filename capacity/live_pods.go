@@ -17,6 +17,7 @@ func (l *Live) SetPod(pod *corev1.Pod, now time.Time) {
 	l.pods[pod.UID] = fresh
 	l.countPod(old, fresh)
 	l.followHold(old, fresh, now)
+	l.settleReservation(fresh.UID)
 	l.followPlaced(fresh)
 	if l.followShortfall(fresh, now) || old == nil || !sameForPlacing(old, fresh) {
 		l.changed()
@@ -109,7 +110,6 @@ func (l *Live) followHold(old, p *Pod, now time.Time) {
 			l.strangers = now
 		}
 		l.release(p.UID)
-		l.settleReservation(p.UID)
 	case h != nil && h.nominated && h.node != p.Nominated:
 		l.release(p.UID)
 		if p.Nominated != "" {
