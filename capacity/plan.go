@@ -51,10 +51,9 @@ func NewPlan(v *View, now time.Time) Plan {
 		p.giveUp(b)
 	}
 	p.reserve()
-	d := p.market.bestDraft(p.batches)
-	p.order(d)
-	p.keepMinimum(d)
-	p.explain(d)
+	p.buy()
+	p.keepMinimum()
+	p.explain()
 	p.plan.Next = p.market.next(p.unserved)
 	return p.plan
 }
@@ -104,6 +103,18 @@ func boughtInVain(v *View, now time.Time) map[types.UID]int {
 
 // maxReserved is the most pods that spec.reserved of a claim may list.
 const maxReserved = 1000
+
+// buyRounds bounds how often a plan is drafted: a second time only where a pod refuses the name of the node to come.
+const buyRounds = 3
+
+// buy orders what the best draft says.
+func (p *planner) buy() {
+	for range buyRounds {
+		if p.order(p.market.bestDraft(p.batches)) {
+			return
+		}
+	}
+}
 
 // bestDraft buys for the batches under each goal and keeps the best result.
 func (m *market) bestDraft(batches []*batch) *draft {

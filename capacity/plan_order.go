@@ -2,34 +2,37 @@ package capacity
 
 import (
 	"github.com/muster-sh/muster/api/v1alpha1"
-	"github.com/muster-sh/muster/policy"
 )
 
-// order writes the claims of the draft that was chosen and names the pods that each will carry.
-func (p *planner) order(d *draft) {
+// order writes the claims of the draft that was chosen and names the pods that each will carry. It says whether all pods
+// of the draft are carried.
+func (p *planner) order(d *draft) bool {
+	all := true
 	for _, l := range d.lots {
 		for range l.machines {
-			p.orderOne(d, l)
+			all = p.orderOne(d, l) && all
 		}
 	}
+	return all
 }
 
 // orderOne checks each pod against the very node that will come: a rule about node names may refuse this one. What it
-// does not carry stays with its batch, and is unserved in this plan.
-func (p *planner) orderOne(d *draft, l lot) {
+// does not carry stays with its batch. A slot that nobody takes is left out of this plan.
+func (p *planner) orderOne(d *draft, l lot) bool {
 	claim := l.vendor.claim(l.shape)
 	if claim == nil {
-		return
+		return true
 	}
-	node := NodeOfClaim(claim, d.daemons)
+	node, all := NodeOfClaim(claim, d.daemons), true
 	free := node.Free()
 	create := Create{Claim: claim, Cost: l.cost}
 	for _, packed := range l.packed {
 		b := d.batches[packed.batch]
-		if !Admits(b.class.ask, node).Fits {
-			continue
+		n := 0
+		if Admits(b.class.ask, node).Fits {
+			n = times(free, b.class.ask.Requests, min(packed.pods, len(b.pods)))
 		}
-		n := times(free, b.class.ask.Requests, packed.pods)
+		all = all && n == packed.pods
 		free.subTimes(b.class.ask.Requests, int64(n))
 		for _, s := range b.pods[:n] {
 			create.Pods = append(create.Pods, s.Pod)
@@ -38,11 +41,12 @@ func (p *planner) orderOne(d *draft, l lot) {
 		}
 		b.pods = b.pods[n:]
 	}
-	if len(create.Pods) == 0 {
-		return
+	l.vendor.slot++
+	if len(create.Pods) > 0 {
+		l.vendor.took(claim)
+		p.plan.Creates = append(p.plan.Creates, create)
 	}
-	l.vendor.took(claim)
-	p.plan.Creates = append(p.plan.Creates, create)
+	return all
 }
 
 // claim is a claim in the first free slot, nil when none is left.
@@ -57,14 +61,15 @@ func (s *vendor) claim(shape v1alpha1.Shape) *v1alpha1.NodeClaim {
 
 func (s *vendor) took(claim *v1alpha1.NodeClaim) {
 	s.names[claim.Name] = true
+	s.budget.Spend(claim.Spec.Resources, true)
 	s.live++
 }
 
 // keepMinimum buys machines without pods for pools that are below their minimum: the cheapest within the limits.
-func (p *planner) keepMinimum(d *draft) {
-	for _, s := range d.vendors {
+func (p *planner) keepMinimum() {
+	for _, s := range p.market.vendors {
 		for s.live < s.pool.Spec.Limits.MinNodes {
-			b := s.cheapest(d.budgets[s])
+			b := s.cheapest()
 			if b == nil {
 				p.unserved = true
 				break
@@ -73,23 +78,22 @@ func (p *planner) keepMinimum(d *draft) {
 			if claim == nil {
 				break
 			}
-			d.budgets[s].Spend(b.machine, true)
 			s.took(claim)
 			p.plan.Creates = append(p.plan.Creates, Create{Claim: claim, Cost: b.cost})
 		}
 	}
 }
 
-func (s *vendor) cheapest(left *policy.Budget) *blueprint {
+func (s *vendor) cheapest() *blueprint {
 	var best *blueprint
-	offers := s.onSale(left)
+	offers := s.onSale(s.budget)
 	if s.sizes != nil && len(offers) > 0 {
 		if shape, ok := s.sizes.Smallest(0, 0); ok {
 			offers = []*blueprint{s.size(shape)}
 		}
 	}
 	for _, b := range offers {
-		if b.usable() && left.Refuses(b.machine) == "" && (best == nil || b.cost < best.cost) {
+		if b.usable() && s.budget.Refuses(b.machine) == "" && (best == nil || b.cost < best.cost) {
 			best = b
 		}
 	}

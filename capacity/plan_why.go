@@ -8,31 +8,31 @@ import (
 )
 
 // explain says of every pod that is left why no pool takes it.
-func (p *planner) explain(d *draft) {
+func (p *planner) explain() {
 	for _, b := range p.batches {
 		if len(b.pods) == 0 {
 			continue
 		}
 		p.unserved = true
-		told := d.why(b.class)
+		told := p.market.why(b.class)
 		for _, s := range b.pods {
 			p.plan.Outcomes[s.Pod.UID] = told
 		}
 	}
 }
 
-func (d *draft) why(c *class) Outcome {
+func (m *market) why(c *class) Outcome {
 	out := Outcome{Fate: Unserved}
 	switch {
 	case c.ask.Unjudged.Code != "":
 		out.Reason = c.ask.Unjudged
 		return out
-	case len(d.vendors) == 0:
+	case len(m.vendors) == 0:
 		out.Reason = Reason{Code: CodeNoPool}
 		return out
 	}
-	for _, s := range d.vendors {
-		r := PoolReason{Pool: s.pool.Name, Reason: d.whyNot(s, c)}
+	for _, s := range m.vendors {
+		r := PoolReason{Pool: s.pool.Name, Reason: m.whyNot(s, c)}
 		if out.Reason.Code == "" || nearness(r.Reason.Code) > nearness(out.Reason.Code) {
 			out.Reason = r.Reason
 		}
@@ -52,13 +52,13 @@ func nearness(c Code) int {
 
 // whyNot is why a pool does not take a class: its nodes would refuse the pod, or have no room for it, or the pool may not
 // grow.
-func (d *draft) whyNot(s *vendor, c *class) Reason {
+func (m *market) whyNot(s *vendor, c *class) Reason {
 	var refused, short Reason
 	for _, b := range s.models() {
 		v := Admits(c.ask, b.node)
 		switch {
 		case b.takes(c):
-			return d.whyStopped(s, c)
+			return m.whyStopped(s, c)
 		case !v.Fits:
 			refused = cmp.Or(refused, v.Reason)
 		default:
@@ -66,7 +66,7 @@ func (d *draft) whyNot(s *vendor, c *class) Reason {
 		}
 	}
 	if short.Code == CodeInsufficient {
-		return d.whyShort(s, c, short)
+		return m.whyShort(s, c, short)
 	}
 	return cmp.Or(short, refused, Reason{Code: CodeTooLarge, Detail: "the range has no sizes"})
 }
@@ -80,7 +80,7 @@ func shortOf(a *Ask, b *blueprint) Reason {
 }
 
 // whyShort tells a resource that the pool does not have at all from one that it has too little of.
-func (d *draft) whyShort(s *vendor, c *class, short Reason) Reason {
+func (m *market) whyShort(s *vendor, c *class, short Reason) Reason {
 	name := corev1.ResourceName(short.Detail)
 	var most *blueprint
 	for _, b := range s.models() {
@@ -91,7 +91,7 @@ func (d *draft) whyShort(s *vendor, c *class, short Reason) Reason {
 	switch {
 	case amount(most.node.Allocatable, name) > 0:
 		return Reason{Code: CodeTooLarge, Detail: most.shape.Name + " offers " + string(name) + " " + shown(most.free, name)}
-	case d.classes.Has(name):
+	case m.classes.Has(name):
 		return Reason{Code: CodeResourceClaims, Detail: short.Detail}
 	}
 	return short
@@ -115,7 +115,7 @@ func shown(r Resources, name corev1.ResourceName) string {
 }
 
 // whyStopped is why a pool that has a machine for the class may not buy it.
-func (d *draft) whyStopped(s *vendor, c *class) Reason {
+func (m *market) whyStopped(s *vendor, c *class) Reason {
 	if s.stop.Code != "" {
 		return s.stop
 	}
@@ -126,9 +126,12 @@ func (d *draft) whyStopped(s *vendor, c *class) Reason {
 		if s.sizes != nil {
 			b = s.smallestFor(b, c)
 		}
-		if limit := d.budgets[s].Refuses(b.machine); limit != "" {
+		if limit := s.budget.Refuses(b.machine); limit != "" {
 			return Reason{Code: CodePoolLimit, Detail: limit}
 		}
+	}
+	if s.slot >= int(s.pool.Spec.Limits.MaxNodes) {
+		return Reason{Code: CodePoolLimit, Detail: "no free slot"}
 	}
 	// The pool may grow and would: only a rule about the node's name can have refused the machine.
 	return Reason{Code: CodeAffinity}

@@ -9,10 +9,12 @@ import (
 )
 
 // What a machine without a price is taken to cost, per hour and in no currency: the usual ratio of rented machines, one
-// core for 7.5 GiB. Pools of one weight should have prices for all of their shapes, or for none.
+// core for 7.5 GiB, and something for every machine, since each runs a system of its own; so of two ways to carry the same
+// pods the one with fewer machines wins. Pools of one weight should have prices for all of their shapes, or for none.
 const (
-	CoreHour = 0.030
-	GiBHour  = 0.004
+	MachineHour = 0.010
+	CoreHour    = 0.030
+	GiBHour     = 0.004
 )
 
 // Cost of one machine for one hour: its price if it has one, else what its cpu and memory are taken to cost.
@@ -21,7 +23,8 @@ func Cost(s v1alpha1.Shape) float64 {
 		return math.Max(s.Price.AsApproximateFloat64(), 0)
 	}
 	cpu, memory := s.Resources[corev1.ResourceCPU], s.Resources[corev1.ResourceMemory]
-	return float64(CoreHour*cpu.AsApproximateFloat64()) + float64(GiBHour*memory.AsApproximateFloat64()/(1<<30))
+	return MachineHour + float64(CoreHour*cpu.AsApproximateFloat64()) +
+		float64(GiBHour*memory.AsApproximateFloat64()/(1<<30))
 }
 
 // Offer is one machine that could be bought, and what it would carry.
