@@ -105,6 +105,9 @@ func notInitialized(node *corev1.Node, c *v1alpha1.NodeClaim) (reason, missing s
 	if !nodeReady(node) {
 		return ReasonNodeNotReady, fmt.Sprintf("node %s is not ready", node.Name)
 	}
+	if key := transientTaint(node); key != "" {
+		return ReasonNodeNotReady, fmt.Sprintf("node %s still has taint %s", node.Name, key)
+	}
 	for _, t := range c.Spec.StartupTaints {
 		if slices.ContainsFunc(node.Spec.Taints, func(on corev1.Taint) bool { return on.MatchTaint(&t) }) {
 			return ReasonStartupTaints, fmt.Sprintf("node %s waits for startup taint %s:%s to be taken off", node.Name, t.Key, t.Effect)
@@ -114,6 +117,22 @@ func notInitialized(node *corev1.Node, c *v1alpha1.NodeClaim) (reason, missing s
 		return ReasonResourcesMissing, fmt.Sprintf("node %s does not offer %s yet", node.Name, strings.Join(names, ", "))
 	}
 	return "", ""
+}
+
+// transientTaints are what Kubernetes keeps on a node until it can take pods. They come off a moment after the Ready
+// condition, by another hand (kube-controller-manager's node lifecycle, the cloud's controller, the network's); a claim
+// that were Ready before that would count as a node that refuses its pods.
+// https://kubernetes.io/docs/reference/labels-annotations-taints/
+var transientTaints = []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeNetworkUnavailable,
+	"node.cloudprovider.kubernetes.io/uninitialized"}
+
+func transientTaint(node *corev1.Node) string {
+	for _, t := range node.Spec.Taints {
+		if slices.Contains(transientTaints, t.Key) {
+			return t.Key
+		}
+	}
+	return ""
 }
 
 // missingResources names what the claim's shape promises and the Node does not offer, sorted.
