@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,16 +95,13 @@ func (p *Plane) connect() (err error) {
 	if p.Admin, err = clientcmd.BuildConfigFromFlags("", p.AdminKubeconfig); err != nil {
 		return err
 	}
-	p.Admin.QPS = -1 // the stories are the load; their own client must not slow it
-	if p.Client, err = kubernetes.NewForConfig(p.Admin); err != nil {
+	p.Admin.QPS = -1                    // the stories are the load; their own client must not slow it
+	compact := rest.CopyConfig(p.Admin) // Kubernetes' own kinds have a shorter form than JSON
+	compact.ContentType, compact.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+	if p.Client, err = kubernetes.NewForConfig(compact); err != nil {
 		return err
 	}
-	scheme := clientgoscheme.Scheme
-	if err = v1alpha1.AddToScheme(scheme); err != nil {
-		return err
-	}
-	// The mapper asks the API server, which does not run yet; Objects is made in boot.
-	return nil
+	return v1alpha1.AddToScheme(clientgoscheme.Scheme) // Objects is made in boot: it asks the API server for its kinds
 }
 
 func (p *Plane) boot(ctx context.Context) error {

@@ -102,9 +102,12 @@ func (s *Stage) Guarded(flags ...string) *Replica {
 }
 
 // Stock starts a scheduler that knows nothing of Muster, for the pods of everybody else.
-func (s *Stage) Stock() *shipped.Service {
+func (s *Stage) Stock() *shipped.Service { return s.StockNamed("stock-scheduler") }
+
+// StockNamed is Stock with a name for its files, where a story starts more than one.
+func (s *Stage) StockNamed(name string) *shipped.Service {
 	s.T.Helper()
-	service, err := s.Kit.StartScheduler(shipped.SchedulerOptions{Name: "stock-scheduler", Logs: s.Logs, Config: s.Kit.StockConfig()})
+	service, err := s.Kit.StartScheduler(shipped.SchedulerOptions{Name: name, Logs: s.Logs, Config: s.Kit.StockConfig()})
 	s.serves(service, err)
 	return service
 }

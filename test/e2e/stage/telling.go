@@ -145,3 +145,46 @@ func (s *Stage) AwaitBoundSince(within time.Duration, begin time.Time, p *corev1
 	})
 	return at.Sub(begin)
 }
+
+// DiaryHasBound wants every pod to have been seen bound.
+func (s *Stage) DiaryHasBound(pods ...*corev1.Pod) error {
+	waiting := 0
+	for _, p := range pods {
+		if _, bound := s.Diary.Bound(p.UID); !bound {
+			waiting++
+		}
+	}
+	if waiting > 0 {
+		return fmt.Errorf("%d of %d pods are not bound", waiting, len(pods))
+	}
+	return nil
+}
+
+// BoundBetween is when the first and when the last of these pods was seen bound.
+func (s *Stage) BoundBetween(pods ...*corev1.Pod) (first, last time.Time) {
+	for _, p := range pods {
+		at, bound := s.Diary.Bound(p.UID)
+		if bound && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	return first, last
+}
+
+// DeletePods deletes all pods of the story and waits until they are gone.
+func (s *Stage) DeletePods() {
+	s.T.Helper()
+	now := int64(0)
+	require.NoError(s.T, s.Plane.Client.CoreV1().Pods(s.Namespace).DeleteCollection(s.Ctx,
+		metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}))
+	s.Await(2*time.Minute, "the pods to be gone", func() error {
+		left, err := s.List()
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("%d pods are left", len(left))
+		}
+		return err
+	})
+}

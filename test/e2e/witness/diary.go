@@ -59,21 +59,6 @@ func (d *Diary) NodeReady(node string) (time.Time, bool) {
 	return at, ok
 }
 
-// Span is from the first to the last binding seen so far, and how many there were.
-func (d *Diary) Span() (first, last time.Time, n int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, at := range d.bound {
-		if first.IsZero() || at.Before(first) {
-			first = at
-		}
-		if at.After(last) {
-			last = at
-		}
-	}
-	return first, last, len(d.bound)
-}
-
 // Deleted names the pods that were being deleted or were gone.
 func (d *Diary) Deleted() []string {
 	d.mu.Lock()

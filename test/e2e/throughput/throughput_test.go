@@ -1,0 +1,78 @@
+package throughput
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/muster-sh/muster/test/e2e/shipped"
+	"github.com/muster-sh/muster/test/e2e/stage"
+)
+
+// BenchmarkSchedulerThroughput binds the same pods on the same nodes with Muster in place mode and with a stock
+// scheduler that has no extender, in turn, at the same client speed. The pods are all there before the scheduler wakes,
+// and the rate is taken from the first binding to the last.
+func BenchmarkSchedulerThroughput(b *testing.B) {
+	for _, size := range []struct{ nodes, pods, rounds int }{{1000, 3000, 3}, {5000, 3000, 2}} {
+		b.Run(fmt.Sprintf("nodes=%d", size.nodes), func(b *testing.B) {
+			for range b.N {
+				s := stage.NewUnwatched(b, kit)
+				s.Nodes(size.nodes, "node", stage.Resources("cpu", "32", "memory", "64Gi"))
+				var with, without []float64
+				for round := range size.rounds {
+					without = append(without, rate(s, stock, fmt.Sprintf("stock-%d", round), size.pods))
+					with = append(with, rate(s, place, fmt.Sprintf("muster-%d", round), size.pods))
+				}
+				b.ReportMetric(median(without), "stock-pods/s")
+				b.ReportMetric(median(with), "muster-pods/s")
+				b.ReportMetric(median(with)/median(without), "ratio")
+				b.Logf("stock %.0f, with Muster %.0f pods/s", without, with)
+			}
+		})
+	}
+}
+
+func stock(s *stage.Stage, name string) (scheduler *shipped.Service, stop func(), schedulerName string) {
+	scheduler = s.StockNamed(name)
+	return scheduler, scheduler.Kill, corev1.DefaultSchedulerName
+}
+
+// place has no leader election in the scheduler, which sleeps while the pods are made; Muster leads by its own lease.
+func place(s *stage.Stage, name string) (scheduler *shipped.Service, stop func(), schedulerName string) {
+	r := s.Place(stage.ReplicaOptions{Name: name, Config: shipped.SchedulerConfig.WithoutLeaderElection,
+		Flags: []string{"--leader=lease", "--lease=kube-system/muster-scheduler", "--log-level=info"}})
+	return r.Scheduler, r.KillPod, stage.PlaceScheduler
+}
+
+// rate is how many pods a second were bound.
+func rate(s *stage.Stage, start func(*stage.Stage, string) (*shipped.Service, func(), string), name string, n int) float64 {
+	s.T.Helper()
+	scheduler, stop, schedulerName := start(s, name)
+	defer stop()
+	pods := func(prefix string, n int) (all []*corev1.Pod) {
+		for i := range n {
+			all = append(all, s.Pod(fmt.Sprintf("%s-%s-%d", name, prefix, i), stage.Resources("cpu", "100m", "memory", "64Mi"),
+				stage.WithScheduler(schedulerName)))
+		}
+		return all
+	}
+	s.AwaitRunning(2*time.Minute, s.Create(pods("warm", 50)...)...)
+	scheduler.Pause()
+	made := s.Create(pods("load", n)...)
+	scheduler.Resume()
+	s.Await(5*time.Minute, "all pods to be bound", func() error { return s.DiaryHasBound(made...) })
+	first, last := s.BoundBetween(made...)
+	s.AwaitRunning(2*time.Minute, made...)
+	s.DeletePods()
+	require.Positive(s.T, last.Sub(first))
+	return float64(n-1) / last.Sub(first).Seconds()
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
