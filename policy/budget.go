@@ -72,13 +72,18 @@ func (b *Budget) Clone() *Budget {
 	return &c
 }
 
-// Bound is what is left of cpu (milli) and memory (bytes); without a limit it is the largest number.
+// Bound is what is left of cpu (milli) and memory (bytes): nothing where a limit was passed, the largest number where
+// there is none.
 func (b *Budget) Bound() (milliCPU, memory int64) {
 	milliCPU, memory = math.MaxInt64, math.MaxInt64
-	if q, ok := b.left[corev1.ResourceCPU]; ok && q.Cmp(mostMilli) < 0 {
+	if q, ok := b.left[corev1.ResourceCPU]; ok && q.Sign() <= 0 {
+		milliCPU = 0
+	} else if ok && q.Cmp(mostMilli) < 0 {
 		milliCPU = q.MilliValue()
 	}
-	if q, ok := b.left[corev1.ResourceMemory]; ok && q.Cmp(most) < 0 {
+	if q, ok := b.left[corev1.ResourceMemory]; ok && q.Sign() <= 0 {
+		memory = 0
+	} else if ok && q.Cmp(most) < 0 {
 		memory = q.Value()
 	}
 	return milliCPU, memory

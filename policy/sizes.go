@@ -86,5 +86,5 @@ func (s steps) atLeast(v int64) (int64, bool) {
 	if v <= s.min {
 		return s.min, true
 	}
-	return s.min + (v-s.min+s.step-1)/s.step*s.step, true
+	return s.min + ((v-s.min-1)/s.step+1)*s.step, true
 }
