@@ -1,0 +1,201 @@
+package providertest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/muster-sh/muster/provider"
+)
+
+func create(t *testing.T, b Backend, r provider.Request) provider.Machine {
+	t.Helper()
+	m, err := b.Provider.Create(t.Context(), r)
+	require.NoError(t, err)
+	return m
+}
+
+func createTwice(t *testing.T, b Backend) {
+	r := request("std-000", 1)
+	first := create(t, b, r)
+	require.Equal(t, first, create(t, b, r))
+	b.Advance(longEnough)
+	require.Equal(t, first.ID, create(t, b, r).ID, "also when it runs already")
+	require.Equal(t, 1, b.Count())
+}
+
+func found(t *testing.T, b Backend) {
+	r := request("std-000", 1)
+	m := create(t, b, r)
+	require.NotEmpty(t, m.ID)
+	require.Equal(t, r.Claim, m.Claim)
+	require.Equal(t, r.ClaimUID, m.ClaimUID)
+	require.Equal(t, r.Attempt, m.Attempt)
+	got, err := b.Provider.Get(t.Context(), r.ClaimUID)
+	require.NoError(t, err)
+	require.Equal(t, m, got)
+	list, err := b.Provider.List(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []provider.Machine{m}, list)
+}
+
+func neverMade(t *testing.T, b Backend) {
+	_, err := b.Provider.Get(t.Context(), "nobody")
+	require.ErrorIs(t, err, provider.ErrNotFound)
+	list, err := b.Provider.List(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, list)
+	err = b.Provider.Delete(t.Context(), provider.Machine{ID: "nothing", Claim: "nobody", ClaimUID: "nobody", Attempt: 1})
+	require.ErrorIs(t, err, provider.ErrNotFound)
+}
+
+func runs(t *testing.T, b Backend) {
+	r := request("std-000", 1)
+	create(t, b, r)
+	b.Advance(longEnough)
+	m, err := b.Provider.Get(t.Context(), r.ClaimUID)
+	require.NoError(t, err)
+	require.Equal(t, provider.StateRunning, m.State)
+	require.NotEmpty(t, m.ProviderID+m.SystemUUID+m.NodeName, "something must tell its node")
+}
+
+func deletes(t *testing.T, b Backend) {
+	r := request("std-000", 1)
+	m := create(t, b, r)
+	b.Advance(longEnough)
+	require.NoError(t, b.Provider.Delete(t.Context(), m))
+	if got, err := b.Provider.Get(t.Context(), r.ClaimUID); err == nil {
+		require.Equal(t, provider.StateDeleting, got.State)
+		require.Equal(t, 1, b.Count(), "what it still says is there is there")
+	}
+	if err := b.Provider.Delete(t.Context(), m); err != nil {
+		require.ErrorIs(t, err, provider.ErrNotFound)
+	}
+	b.Advance(longEnough)
+	require.ErrorIs(t, b.Provider.Delete(t.Context(), m), provider.ErrNotFound)
+	_, err := b.Provider.Get(t.Context(), r.ClaimUID)
+	require.ErrorIs(t, err, provider.ErrNotFound)
+	require.Zero(t, b.Count())
+}
+
+func nextAttempt(t *testing.T, b Backend) {
+	first := create(t, b, request("std-000", 1))
+	_, err := b.Provider.Create(t.Context(), request("std-000", 2))
+	require.Error(t, err, "one claim, one machine")
+	require.Equal(t, 1, b.Count())
+	require.NoError(t, b.Provider.Delete(t.Context(), first))
+	b.Advance(longEnough)
+	require.ErrorIs(t, b.Provider.Delete(t.Context(), first), provider.ErrNotFound)
+	second := create(t, b, request("std-000", 2))
+	require.Equal(t, int32(2), second.Attempt)
+	got, err := b.Provider.Get(t.Context(), uidOf("std-000"))
+	require.NoError(t, err)
+	require.Equal(t, second.Attempt, got.Attempt)
+	require.Equal(t, 1, b.Count())
+}
+
+func attemptOver(t *testing.T, b Backend) {
+	second := create(t, b, request("std-000", 2))
+	_, err := b.Provider.Create(t.Context(), request("std-000", 1))
+	require.Error(t, err)
+	got, err := b.Provider.Get(t.Context(), uidOf("std-000"))
+	require.NoError(t, err)
+	require.Equal(t, second, got)
+	require.Equal(t, 1, b.Count())
+}
+
+func wrongIdentity(t *testing.T, b Backend) {
+	m := create(t, b, request("std-000", 1))
+	for name, change := range map[string]func(*provider.Machine){
+		"another claim's UID": func(m *provider.Machine) { m.ClaimUID = uidOf("std-001") },
+		"no claim UID":        func(m *provider.Machine) { m.ClaimUID = "" },
+		"another ID":          func(m *provider.Machine) { m.ID = "something-else" },
+		"half a UID":          func(m *provider.Machine) { m.ClaimUID = m.ClaimUID[:8] },
+	} {
+		wrong := m
+		change(&wrong)
+		require.ErrorIs(t, b.Provider.Delete(t.Context(), wrong), provider.ErrRefused, name)
+	}
+	got, err := b.Provider.Get(t.Context(), m.ClaimUID)
+	require.NoError(t, err)
+	require.NotEqual(t, provider.StateDeleting, got.State)
+}
+
+func foreign(t *testing.T, b Backend) {
+	const id = "somebody-elses"
+	untouched := b.Foreign(id)
+	m := create(t, b, request("std-000", 1))
+	err := b.Provider.Delete(t.Context(), provider.Machine{ID: id, Claim: "std-001", ClaimUID: uidOf("std-001"), Attempt: 1})
+	require.ErrorIs(t, err, provider.ErrRefused)
+	stolen := m
+	stolen.ID = id
+	require.ErrorIs(t, b.Provider.Delete(t.Context(), stolen), provider.ErrRefused, "the right claim does not make it ours")
+	b.Advance(longEnough)
+	require.True(t, untouched())
+	require.Equal(t, 2, b.Count())
+}
+
+func sameName(t *testing.T, b Backend) {
+	old := create(t, b, request("std-000", 1))
+	r := request("std-000", 1)
+	r.ClaimUID = uidOf("std-000-made-again")
+	m, err := b.Provider.Create(t.Context(), r)
+	if err == nil {
+		require.Equal(t, r.ClaimUID, m.ClaimUID, "a machine of its own, or none")
+		require.NotEqual(t, old.ID, m.ID)
+	}
+	if _, getErr := b.Provider.Get(t.Context(), r.ClaimUID); err != nil {
+		require.ErrorIs(t, getErr, provider.ErrNotFound)
+	}
+	imposter := old
+	imposter.ClaimUID = r.ClaimUID
+	require.ErrorIs(t, b.Provider.Delete(t.Context(), imposter), provider.ErrRefused)
+	got, err := b.Provider.Get(t.Context(), old.ClaimUID)
+	require.NoError(t, err)
+	require.Equal(t, old, got)
+}
+
+func cancelled(t *testing.T, b Backend) {
+	m := create(t, b, request("std-000", 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := b.Provider.Create(ctx, request("std-001", 1))
+	require.ErrorIs(t, err, provider.ErrUnknown)
+	_, err = b.Provider.Get(ctx, m.ClaimUID)
+	require.ErrorIs(t, err, provider.ErrUnknown)
+	_, err = b.Provider.List(ctx)
+	require.ErrorIs(t, err, provider.ErrUnknown)
+	require.ErrorIs(t, b.Provider.Delete(ctx, m), provider.ErrUnknown)
+	create(t, b, request("std-001", 1))
+	require.Equal(t, 2, b.Count())
+}
+
+func concurrent(t *testing.T, b Backend) {
+	const claims, callers = 20, 4
+	ids := make([][callers]provider.ID, claims)
+	var all sync.WaitGroup
+	for claim := range claims {
+		for caller := range callers {
+			all.Go(func() {
+				m, err := b.Provider.Create(t.Context(), request(fmt.Sprintf("std-%03d", claim), 1))
+				if err == nil {
+					ids[claim][caller] = m.ID
+				}
+				_, _ = b.Provider.List(t.Context())
+			})
+		}
+	}
+	all.Wait()
+	require.Equal(t, claims, b.Count())
+	for claim, answers := range ids {
+		for _, id := range answers {
+			require.Equal(t, answers[0], id, "claim %d", claim)
+		}
+	}
+	list, err := b.Provider.List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, list, claims)
+}

@@ -1,0 +1,71 @@
+// Package providertest holds the one suite that every backend passes. It states what the loops rely on: a machine is
+// made once, absence is proven or not claimed, and what is not ours is never touched.
+package providertest
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/provider"
+)
+
+// Backend is a backend under test, empty at first, and what the suite may do to it from behind.
+type Backend struct {
+	Provider provider.Provider
+	// Advance lets the backend's time pass, so that machines boot and deletions end.
+	Advance func(d time.Duration)
+	// Count is how many machines the backend really holds, whoever they belong to.
+	Count func() int
+	// Foreign makes a machine with this ID that does not belong to the claims of the suite, and returns how to see
+	// whether it is still untouched.
+	Foreign func(id provider.ID) (untouched func() bool)
+	// Wire is what the client sends its requests through; nil when there is no wire, and nothing on it to go wrong.
+	Wire *Wire
+}
+
+// Factory makes an empty backend for one test.
+type Factory func(t *testing.T) Backend
+
+// longEnough is time for a machine to boot and for a deletion to end.
+const longEnough = time.Hour
+
+// Run runs the suite.
+func Run(t *testing.T, factory Factory) {
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, Backend)
+	}{
+		{"create twice is one machine", createTwice},
+		{"a machine is found by its claim and in the list", found},
+		{"what was never made is not found", neverMade},
+		{"a machine comes to run and can be told by its node", runs},
+		{"a deletion is done when absence is proven", deletes},
+		{"the next attempt waits until the machine before it is gone", nextAttempt},
+		{"an attempt that is over is not made again", attemptOver},
+		{"a deletion needs the whole identity", wrongIdentity},
+		{"the machine of somebody else is not deleted", foreign},
+		{"the name of a claim is not its identity", sameName},
+		{"a call that nobody waits for says nothing", cancelled},
+		{"many callers at once make one machine for each claim", concurrent},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, factory(t)) })
+	}
+	if probe := factory(t); probe.Wire != nil {
+		runWire(t, factory)
+	}
+}
+
+// request is a request for the claim of this name; its UID is derived from the name.
+func request(claim string, attempt int32) provider.Request {
+	return provider.Request{
+		Claim: claim, ClaimUID: uidOf(claim), Attempt: attempt, Pool: "std", Shape: "m",
+		Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi")},
+		Overhead:  corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
+	}
+}
+
+func uidOf(claim string) types.UID { return types.UID("9b1f3a52-0000-4000-8000-" + claim) }
