@@ -12,6 +12,8 @@ import (
 // manyFields is up to how many fields are named as accepted; beyond, only the nearest is.
 const manyFields = 16
 
+const quantityText = `a quantity such as 500m, 2, "1.5" or 8Gi`
+
 // unknownField reports a field that the object does not have. accepted are those that may stand there.
 func (o object) unknownField(path string, accepted []string) Error {
 	name := path[len(parent(path)):]
@@ -38,7 +40,7 @@ func nearest(name string, accepted []string) string {
 		if strings.EqualFold(a, name) {
 			return a
 		}
-		if d := distance(name, a); d < least && d < len(a)/2 {
+		if d := distance(name, a); d < least && d <= len(a)/2 {
 			best, least = a, d
 		}
 	}
@@ -111,7 +113,7 @@ func describe(s *schema.Structural) string {
 	v := s.ValueValidation
 	switch {
 	case s.XIntOrString:
-		return "a quantity such as 500m, 2 or 1.5Gi"
+		return quantityText
 	case v != nil && len(v.Enum) > 0:
 		return "one of " + enumText(v.Enum)
 	case s.Type == "integer":

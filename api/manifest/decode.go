@@ -51,12 +51,7 @@ func decodeOurs[T any](o object) (*T, Errors) {
 	if err := utiljson.Unmarshal(o.raw, &content); err != nil {
 		return nil, Errors{o.problem("", "%v", err)}
 	}
-	if _, errs := decode[struct {
-		metav1.TypeMeta   `json:",inline"`
-		metav1.ObjectMeta `json:"metadata,omitempty"`
-		Spec              any `json:"spec"`
-		Status            any `json:"status"`
-	}](o); len(errs) > 0 {
+	if errs := o.checkHeader(); len(errs) > 0 {
 		return nil, errs
 	}
 	if errs := all[o.kind].check(o, content); len(errs) > 0 {
@@ -66,6 +61,20 @@ func decodeOurs[T any](o object) (*T, Errors) {
 		return nil, Errors{o.problem("", "%v", err)}
 	}
 	return decode[T](o)
+}
+
+// checkHeader judges what the schemas leave to the API server: metadata, and fields beside spec and status.
+func (o object) checkHeader() Errors {
+	header, errs := decode[struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata,omitempty"`
+		Spec              any `json:"spec"`
+		Status            any `json:"status"`
+	}](o)
+	if len(errs) > 0 {
+		return errs
+	}
+	return checkMeta(o, &header.ObjectMeta, false, validation.NameIsDNSSubdomain)
 }
 
 // checkMeta applies the API server's rules for metadata.

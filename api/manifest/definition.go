@@ -98,9 +98,17 @@ func (d *definition) check(o object, content map[string]any) Errors {
 		broken, _ = d.rules.Validate(context.Background(), nil, d.structural, content, nil, celconfig.RuntimeCELCostBudget)
 	}
 	for _, one := range broken {
+		if isEcho(one) {
+			continue
+		}
 		errs = append(errs, o.broken(one, d.structural))
 	}
 	return errs
+}
+
+// isEcho says whether an error repeats, without a path, that a value is neither of the two types of a quantity.
+func isEcho(e *field.Error) bool {
+	return e.Field == "<nil>" && (strings.Contains(e.Detail, "(anyOf)") || strings.HasPrefix(e.Detail, "Checked value must be of type"))
 }
 
 // broken words a field error of the API server's libraries: which value, and what would be accepted.

@@ -1,12 +1,6 @@
 package manifest
 
-import (
-	"fmt"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-type metaObject = metav1.Object
+import "fmt"
 
 // places remembers where each object was first seen.
 type places map[string]object

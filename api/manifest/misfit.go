@@ -159,7 +159,7 @@ func join(path, name string) string {
 func expectation(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[resource.Quantity]():
-		return "a quantity such as 500m, 2 or 1.5Gi"
+		return quantityText
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]():
 		return "a time such as 2026-01-31T13:30:00Z"
 	case reflect.TypeFor[metav1.Duration]():

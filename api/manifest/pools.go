@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation"
-
 	"github.com/muster-sh/muster/api/v1alpha1"
 )
 
@@ -56,15 +54,9 @@ func (p *Pools) add(o object) Errors {
 }
 
 // collect decodes one of Muster's own objects and appends it.
-func collect[T any, P interface {
-	*T
-	metaObject
-}](o object, to *[]*T) Errors {
+func collect[T any](o object, to *[]*T) Errors {
 	decoded, errs := decodeOurs[T](o)
 	if len(errs) > 0 {
-		return errs
-	}
-	if errs := checkMeta(o, P(decoded), false, validation.NameIsDNSSubdomain); len(errs) > 0 {
 		return errs
 	}
 	*to = append(*to, decoded)

@@ -1,0 +1,62 @@
+package manifest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestHostileInputIsRefusedInTime(t *testing.T) {
+	bomb := "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
+	for i := 1; i < 12; i++ {
+		bomb += fmt.Sprintf("a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 10), ","))
+	}
+	merges := "m0: &m0 {k: v}\n"
+	for i := 1; i < 40; i++ {
+		merges += fmt.Sprintf("m%d: &m%d {<<: [*m%d, *m%d]}\n", i, i, i-1, i-1)
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"an alias bomb":            {bomb, "aliases stand for more than 1048576 values"},
+		"an alias of itself":       {"a: &a [*a]\n", "nested deeper than 100 levels"},
+		"a bomb of merge keys":     {merges, "merge keys are nested too deep or stand for too many values"},
+		"a merge of itself":        {"a: &a {<<: *a}\n", "merge keys are nested too deep or stand for too many values"},
+		"deep nesting":             {"a: " + strings.Repeat("[", 200) + strings.Repeat("]", 200), "nested deeper than 100 levels"},
+		"very deep nesting":        {"a: " + strings.Repeat("[", 200_000), "exceeded max depth"},
+		"very deep JSON":           {`{"a":` + strings.Repeat("[", 200_000), "exceeded max depth"},
+		"a key that is a list":     {"? [a]\n: b\n", "a key must be a text: quote it"},
+		"a key that is a boolean":  {"on: b\n", "a key must be a text: quote it"},
+		"a merge of a text":        {"<<: b\n", "a merge key needs an object"},
+		"a tag of somebody else's": {"a: !ruby/object x\n", "the tag !ruby/object means nothing here"},
+		"infinity":                 {"a: .inf\n", `".inf" is no number`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := readCluster([]source{{file: "c.yaml", text: []byte(c.text)}})
+			require.ErrorContains(t, err, c.want)
+			require.True(t, strings.HasPrefix(err.Error(), "c.yaml:"), err.Error())
+		})
+	}
+}
+
+func TestFilesThatCannotBeRead(t *testing.T) {
+	_, err := ReadPools()
+	require.EqualError(t, err, "no file was named")
+
+	_, err = ReadCluster(filepath.Join(t.TempDir(), "absent.yaml"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+
+	file := filepath.Join(t.TempDir(), "pools.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(goodPool), 0o600))
+	_, err = ReadPools(file, file)
+	require.EqualError(t, err, file+": named twice")
+	got, err := ReadPools(file)
+	require.NoError(t, err)
+	require.Len(t, got.Pools, 1)
+
+	require.NoError(t, os.Truncate(file, MaxPoolsBytes+1)) // zeros
+	_, err = ReadPools(file)
+	require.EqualError(t, err, file+": too large: at most 16 MiB are read")
+}
