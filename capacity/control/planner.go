@@ -26,11 +26,15 @@ type Planner struct {
 	Batch  policy.Batch
 	// Parallel is how many claims are written at once.
 	Parallel int
+	// Settled is nil while place filters are answered; nil means always. A pod that is woken before that asks in vain,
+	// which would be taken for a refusal.
+	Settled func() error
 	// Observe is told about each pass; nil is allowed.
 	Observe func(Pass)
 
 	planned uint64    // the generation the last pass saw
 	last    time.Time // when it was
+	bought  time.Time // when a batch was last planned
 	due     time.Time // when the last plan wants to be made again; zero when only events matter
 }
 
@@ -41,21 +45,22 @@ type Pass struct {
 	Bought              bool // the batch window was closed
 }
 
-// The least time between two passes: when a batch is to be bought, while pods lack room, and while none does.
+// The least time between two passes: for two batches, while pods lack room, and while none does.
 const (
 	buyEvery      = 50 * time.Millisecond
 	passEvery     = 200 * time.Millisecond
 	idlePassEvery = 2 * time.Second
 )
 
-func rate(d capacity.Demand, closed bool) time.Duration {
+// rest is how long the next pass has to wait. A batch waits for no pass in between.
+func (p *Planner) rest(d capacity.Demand, closed bool, now time.Time) time.Duration {
 	switch {
 	case closed:
-		return buyEvery
+		return buyEvery - now.Sub(p.bought)
 	case d.Pods > 0:
-		return passEvery
+		return passEvery - now.Sub(p.last)
 	}
-	return idlePassEvery
+	return idlePassEvery - now.Sub(p.last)
 }
 
 // Tick makes a plan when there is a reason to, and says when to look again; 0 means when something changes.
@@ -70,8 +75,11 @@ func (p *Planner) Tick(ctx context.Context, now time.Time) time.Duration {
 	if !closed && !due && generation == p.planned {
 		return p.sleep(now, window)
 	}
-	if left := rate(demand, closed) - now.Sub(p.last); left > 0 {
+	if left := p.rest(demand, closed, now); left > 0 {
 		return shortest(left, window)
+	}
+	if closed {
+		p.bought = now
 	}
 	p.planned, p.last, p.due = generation, now, time.Time{}
 	p.pass(ctx, now, window == 0)
@@ -199,20 +207,27 @@ const nudgeEvery = time.Second
 func (p *Planner) tell(s *capacity.Shortfall, o capacity.Outcome, bought bool, now time.Time) {
 	switch {
 	case o.Fate == capacity.FitsNow:
-		again := s.Nudged.Add(nudgeEvery)
-		if now.Before(again) {
-			p.wakeAt(again)
-			return
-		}
-		p.Live.Nudged(s.Pod.UID, now)
-		p.Teller.Nudge(s.Pod, "there is room on node "+o.Node)
-		p.wakeAt(now.Add(nudgeEvery))
+		p.nudge(s, o.Node, now)
 	case !bought:
 	case o.Fate == capacity.Unserved:
 		p.Teller.Say(s.Pod, corev1.ConditionFalse, string(o.Reason.Code), o.String())
 	default:
 		p.Teller.Say(s.Pod, corev1.ConditionFalse, ReasonOrdered, p.ordered(o))
 	}
+}
+
+func (p *Planner) nudge(s *capacity.Shortfall, node string, now time.Time) {
+	if p.Settled != nil && p.Settled() != nil {
+		p.wakeAt(now.Add(passEvery))
+		return
+	}
+	if again := s.Nudged.Add(nudgeEvery); now.Before(again) {
+		p.wakeAt(again)
+		return
+	}
+	p.Live.Nudged(s.Pod.UID, now)
+	p.Teller.Nudge(s.Pod, "there is room on node "+node)
+	p.wakeAt(now.Add(nudgeEvery))
 }
 
 func (p *Planner) wakeAt(t time.Time) {

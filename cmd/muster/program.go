@@ -95,7 +95,7 @@ func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 		},
 		Planner: &control.Planner{
 			Live: p.live, Kube: cluster, Teller: teller, Log: p.log, Batch: p.flags.batch, Parallel: 8,
-			Observe: metrics.observePass,
+			Settled: p.settled, Observe: metrics.observePass,
 		},
 		Reaper: &control.Reaper{Live: p.live, Kube: cluster, Log: p.log},
 		Holds:  &control.Holds{Live: p.live, Kube: cluster, Log: p.log, Age: 30 * time.Second},
@@ -138,7 +138,7 @@ func (p *program) run(ctx context.Context) error {
 
 func (p *program) handler() http.Handler {
 	return extender.New(extender.Config{
-		Core: p.live, Ready: p.ready, Settled: func() error { return p.settle.Err(time.Now()) }, Now: time.Now,
+		Core: p.live, Ready: p.ready, Settled: p.settled, Now: time.Now,
 		Logger: p.log, Registerer: p.metrics, MaxBody: p.flags.maxBody, MaxInFlight: p.flags.maxInFlight,
 	})
 }
@@ -154,6 +154,8 @@ func (p *program) metricsHandler() http.Handler {
 	})
 	return mux
 }
+
+func (p *program) settled() error { return p.settle.Err(time.Now()) }
 
 var errNotSynced = errors.New("the watches have not delivered the whole cluster yet")
 
