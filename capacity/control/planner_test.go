@@ -294,6 +294,7 @@ func TestNobodyIsWokenWhileTheFilterDoesNotAnswer(t *testing.T) {
 	require.Empty(t, d.kube.conditions)
 	require.Empty(t, d.kube.claims, "a wake-up that was not sent is not an ignored one")
 	d.planner.Settled = nil
+	now = now.Add(200 * time.Millisecond)
 	d.tick(now)
 	d.teller.Tick(context.Background(), now)
 	require.Equal(t, []string{"a True RoomAvailable"}, d.kube.conditions)
