@@ -6,7 +6,7 @@ func (l *Live) Close(node string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.nodes[node]
-	if e == nil || e.Object == nil || len(e.holds) > 0 || !e.onlyResidents() || !e.Reserved.IsZero() {
+	if e == nil || e.Object == nil || len(e.holds) > 0 || e.guests > 0 || !e.Reserved.IsZero() {
 		return false
 	}
 	e.closed = true

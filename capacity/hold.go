@@ -1,6 +1,8 @@
 package capacity
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,55 +25,61 @@ type Hold struct {
 	Since time.Time
 }
 
-func (l *Live) hold(p *Pod, node string, nominated bool, now time.Time) {
+// hold takes room for a pod in the place of any older hold. A pod with a hold is no shortfall.
+func (l *Live) hold(h *hold) {
+	p := h.pod
 	l.release(p.UID)
-	h := &hold{pod: p, node: node, since: now, nominated: nominated}
 	l.holds[p.UID] = h
-	e := l.entry(node)
+	e := l.entry(h.node)
 	e.holds[p.UID] = h
 	e.Held.Add(p.Ask.Requests)
-	if p.Owner != "" {
-		e.owners[p.Owner]++
-	}
+	l.thaw(e)
+	l.own(e, p)
+	l.ledger.withdraw(p.UID)
 	l.settleReservation(p.UID)
 }
 
-// release ends a pod's hold, if it has one.
-func (l *Live) release(uid types.UID) {
+// release ends a pod's hold, if it has one, and returns it.
+func (l *Live) release(uid types.UID) *hold {
 	h := l.holds[uid]
 	if h == nil {
-		return
+		return nil
 	}
 	delete(l.holds, uid)
 	e := l.entry(h.node)
 	delete(e.holds, uid)
 	e.Held.Sub(h.pod.Ask.Requests)
-	e.disown(h.pod.Owner)
+	l.thaw(e)
+	l.disown(e, h.pod)
 	l.settleReservation(uid)
 	l.dropIfEmpty(e)
+	return h
 }
 
-// settleReservation recounts the node that keeps room for a pod, if any does.
-func (l *Live) settleReservation(uid types.UID) {
-	claim := l.claims.reserved[uid]
-	if claim == nil {
+// own counts a pod by its controller; the room of a DaemonSet's pod is set aside until the pod is there.
+func (l *Live) own(e *entry, p *Pod) {
+	if p.Owner == "" {
 		return
 	}
-	if e := l.nodes[claim.Status.NodeName]; e != nil && e.Object != nil {
-		e.Reserved = l.reservedRoom(e)
+	e.owners[p.Owner]++
+	if p.Daemon() {
+		l.setDaemons(e)
 	}
 }
 
-func (e *entry) disown(owner types.UID) {
-	if owner == "" {
+func (l *Live) disown(e *entry, p *Pod) {
+	if p.Owner == "" {
 		return
 	}
-	if e.owners[owner]--; e.owners[owner] <= 0 {
-		delete(e.owners, owner)
+	if e.owners[p.Owner]--; e.owners[p.Owner] <= 0 {
+		delete(e.owners, p.Owner)
+	}
+	if p.Daemon() {
+		l.setDaemons(e)
 	}
 }
 
-// HoldsBefore lists the holds taken before a time, for the loop that asks about them.
+// HoldsBefore lists the holds taken before a time, the oldest first, for the loop that asks about them.
 func (l *Live) HoldsBefore(t time.Time) []Hold {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,5 +89,11 @@ func (l *Live) HoldsBefore(t time.Time) []Hold {
 			old = append(old, Hold{Pod: h.pod, Node: h.node, Since: h.since})
 		}
 	}
+	slices.SortFunc(old, func(a, b Hold) int {
+		if order := a.Since.Compare(b.Since); order != 0 {
+			return order
+		}
+		return strings.Compare(string(a.Pod.UID), string(b.Pod.UID))
+	})
 	return old
 }

@@ -41,16 +41,17 @@ type ledger struct {
 
 func newLedger() ledger { return ledger{byPod: map[types.UID]*Shortfall{}} }
 
-// called records a full filter call that found no room.
-func (l *ledger) called(p *Pod, refused sets.Set[string], why Reason, now time.Time) (fresh bool) {
+// called records a full filter call that found no room, and says whether a plan would care.
+func (l *ledger) called(p *Pod, refused sets.Set[string], why Reason, now time.Time) (news bool) {
 	s, known := l.byPod[p.UID]
 	if !known {
 		s = &Shortfall{Pod: p, Since: now}
 		l.byPod[p.UID] = s
 	}
+	news = !known || !s.Refused.Equal(refused)
 	s.Pod, s.Called, s.Reason, s.Refused = p, now, why, refused
 	s.RefusedUntil, s.Nudges = time.Time{}, 0
-	return !known
+	return news
 }
 
 // watched records a pod that the scheduler says is unschedulable.

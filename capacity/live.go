@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,7 +23,11 @@ type Live struct {
 	schedulers Schedulers
 	asks       *Compiler
 
-	nodes    map[string]*entry
+	nodes              map[string]*entry
+	present            int                      // how many of them are there as Nodes
+	claimed            multimap[string, *entry] // by the name of their claim
+	byProvider, byUUID multimap[string, *entry]
+
 	pods     map[types.UID]*Pod
 	holds    map[types.UID]*hold
 	daemons  map[types.UID]*Daemon
@@ -34,10 +39,10 @@ type Live struct {
 	ledger   ledger
 	calls    *callLog
 
-	// generation rises with every change that may alter an answer; refusals are valid for one generation.
-	generation uint64
-	refusals   map[string]cachedRefusal
-	expired    map[types.UID]bool // claims whose reservations are over
+	gone       *lru.Cache[types.UID, bool] // pods that were deleted
+	generation uint64                      // rises with every change that a decision may depend on
+	answers    uint64                      // rises with every change of a node: refusals are valid for one value
+	refusals   refusals
 	placed     map[types.UID]*Pod // bound, and their condition still says they wait
 	strangers  time.Time
 	listeners  []chan struct{}
@@ -55,11 +60,13 @@ func (s Schedulers) Ours(name string) bool { return s.Place.Has(name) || s.Guard
 // NewLive makes an empty cluster.
 func NewLive(schedulers Schedulers) *Live {
 	return &Live{
-		schedulers: schedulers, asks: NewCompiler(),
-		nodes: map[string]*entry{}, pods: map[types.UID]*Pod{}, holds: map[types.UID]*hold{},
-		daemons: map[types.UID]*Daemon{}, claims: newClaimIndex(), pools: map[string]*v1alpha1.NodePool{},
-		backends: map[string]*v1alpha1.Provider{}, served: map[string]corev1.ResourceName{}, classes: Classes{},
-		expired: map[types.UID]bool{}, placed: map[types.UID]*Pod{}, ledger: newLedger(), calls: newCallLog(), refusals: map[string]cachedRefusal{},
+		schedulers: schedulers, asks: NewCompiler(), calls: newCallLog(), gone: newCache[types.UID, bool](rememberedPods),
+		nodes: map[string]*entry{}, claimed: multimap[string, *entry]{},
+		byProvider: multimap[string, *entry]{}, byUUID: multimap[string, *entry]{},
+		pods: map[types.UID]*Pod{}, holds: map[types.UID]*hold{}, placed: map[types.UID]*Pod{},
+		daemons: map[types.UID]*Daemon{}, claims: newClaimIndex(), ledger: newLedger(), refusals: newRefusals(),
+		pools: map[string]*v1alpha1.NodePool{}, backends: map[string]*v1alpha1.Provider{},
+		served: map[string]corev1.ResourceName{}, classes: Classes{},
 	}
 }
 
@@ -132,7 +139,7 @@ func (l *Live) ForgetDaemonSet(uid types.UID) {
 
 func (l *Live) setAside() {
 	for _, e := range l.nodes {
-		l.setAsideOn(e)
+		l.setDaemons(e)
 	}
 	l.changed()
 }

@@ -34,5 +34,6 @@ func (l *Live) reclassify() {
 			l.classes.Insert(name)
 		}
 	}
+	l.answers++
 	l.changed()
 }

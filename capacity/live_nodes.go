@@ -3,6 +3,7 @@ package capacity
 import (
 	"maps"
 	"reflect"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,27 +17,34 @@ import (
 type entry struct {
 	Node
 	since  time.Time // when the Node was first seen
-	uuid   string    // status.nodeInfo.systemUUID
+	uuid   string    // status.nodeInfo.systemUUID in lower case
 	pods   map[types.UID]*Pod
 	holds  map[types.UID]*hold
 	owners map[types.UID]int // pods here by their controller, held ones included
+	guests int               // pods here that are not resident
 	// closed is set in memory before the intent to release is recorded, so that the filter stops first.
 	closed bool
-}
 
-func newEntry(name string) *entry {
-	return &entry{
-		Node: Node{Name: name}, pods: map[types.UID]*Pod{}, holds: map[types.UID]*hold{}, owners: map[types.UID]int{},
-	}
+	// frozen and listed are what Views show of the node and its pods; nil after a change.
+	frozen *Node
+	listed []*Pod
 }
 
 func (l *Live) entry(name string) *entry {
 	e := l.nodes[name]
 	if e == nil {
-		e = newEntry(name)
+		e = &entry{
+			Node: Node{Name: name}, pods: map[types.UID]*Pod{}, holds: map[types.UID]*hold{}, owners: map[types.UID]int{},
+		}
 		l.nodes[name] = e
 	}
 	return e
+}
+
+// thaw is called after every change of what is known of a node.
+func (l *Live) thaw(e *entry) {
+	e.frozen = nil
+	l.answers++
 }
 
 // dropIfEmpty forgets a name that nothing refers to.
@@ -52,14 +60,20 @@ func (l *Live) SetNode(node *corev1.Node, now time.Time) {
 	defer l.mu.Unlock()
 	e := l.entry(node.Name)
 	slim, allocatable := slimNode(node), ResourcesOf(node.Status.Allocatable)
-	uuid := node.Status.NodeInfo.SystemUUID
+	uuid := strings.ToLower(node.Status.NodeInfo.SystemUUID)
 	if e.Object != nil && e.uuid == uuid && e.Allocatable.Equal(allocatable) && sameNode(e.Object, slim) {
 		return
 	}
 	if e.Object == nil {
 		e.since = now
+		l.present++
+	} else {
+		l.byProvider.drop(e.Object.Spec.ProviderID, e)
+		l.byUUID.drop(e.uuid, e)
 	}
 	e.Object, e.Allocatable, e.uuid = slim, allocatable, uuid
+	l.byProvider.put(slim.Spec.ProviderID, e)
+	l.byUUID.put(uuid, e)
 	l.settleStage(e)
 	l.changed()
 }
@@ -74,11 +88,16 @@ func (l *Live) ForgetNode(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.nodes[name]
-	if e == nil {
+	if e == nil || e.Object == nil {
 		return
 	}
-	e.Object, e.Allocatable, e.Daemons, e.Reserved, e.closed = nil, Resources{}, Resources{}, Resources{}, false
-	e.Claim, e.Pool, e.Stage = "", "", Open
+	l.present--
+	l.byProvider.drop(e.Object.Spec.ProviderID, e)
+	l.byUUID.drop(e.uuid, e)
+	l.claimed.drop(e.Claim, e)
+	e.Node = Node{Name: name, Used: e.Used, Held: e.Held}
+	e.uuid, e.closed = "", false
+	l.thaw(e)
 	l.dropIfEmpty(e)
 	l.changed()
 }
@@ -88,10 +107,12 @@ func (l *Live) settleStage(e *entry) {
 	if e.Object == nil {
 		return
 	}
+	l.claimed.drop(e.Claim, e)
 	e.Claim, e.Pool, e.Stage = "", e.Object.Labels[v1alpha1.PoolLabel], Open
 	claim := l.claims.of(e)
 	if claim != nil {
 		e.Claim, e.Pool = claim.Name, claim.Spec.Pool
+		l.claimed.put(e.Claim, e)
 	}
 	switch {
 	case e.closed, hasTaint(e.Object.Spec.Taints, v1alpha1.ReleasingTaint), claim != nil && Closed(claim):
@@ -99,39 +120,35 @@ func (l *Live) settleStage(e *entry) {
 	case hasTaint(e.Object.Spec.Taints, v1alpha1.StartingTaint), claim != nil && InFlight(claim):
 		e.Stage = Starting
 	}
-	l.setAsideOn(e)
+	l.thaw(e)
+	l.setDaemons(e)
+	l.setReserved(e)
 }
 
-// setAsideOn works out the room for DaemonSet pods to come and for the pods a machine was ordered for.
-func (l *Live) setAsideOn(e *entry) {
+// setDaemons works out the room for DaemonSet pods to come.
+func (l *Live) setDaemons(e *entry) {
 	if e.Object == nil {
 		return
 	}
-	e.Daemons = l.daemonRoom(e)
-	e.Reserved = l.reservedRoom(e)
-}
-
-func (l *Live) daemonRoom(e *entry) Resources {
-	if len(l.daemons) == 0 {
-		return Resources{}
-	}
-	there := map[types.UID]bool{}
-	for _, p := range e.pods {
-		if p.Daemon() {
-			there[p.Owner] = true
-		}
-	}
-	n := &e.Node
-	if claim := l.claims.byName[e.Claim]; claim != nil && InFlight(claim) {
-		n = withoutStartup(n, claim.Spec.StartupTaints)
-	}
+	n := l.started(e)
 	var sum Resources
 	for uid, d := range l.daemons {
-		if !there[uid] && d.Matches(n) {
+		if e.owners[uid] == 0 && d.Matches(n) {
 			sum.Add(d.Ask.Requests)
 		}
 	}
-	return sum
+	if !e.Daemons.Equal(sum) {
+		e.Daemons = sum
+		l.thaw(e)
+	}
+}
+
+// started is the node as DaemonSets will find it.
+func (l *Live) started(e *entry) *Node {
+	if claim := l.claims.byName[e.Claim]; claim != nil && InFlight(claim) {
+		return withoutStartup(&e.Node, claim.Spec.StartupTaints)
+	}
+	return &e.Node
 }
 
 // withoutStartup is the node as it will be once the taints of its start are gone.
@@ -139,12 +156,22 @@ func withoutStartup(n *Node, startup []corev1.Taint) *Node {
 	c := *n
 	object := *n.Object
 	object.Spec.Taints = nil
-	for _, t := range n.Object.Spec.Taints {
-		if !passing(&t) && !hasTaint(startup, t.Key) {
-			object.Spec.Taints = append(object.Spec.Taints, t)
+	for i := range n.Object.Spec.Taints {
+		if t := &n.Object.Spec.Taints[i]; !passing(t) && !containsTaint(startup, t) {
+			object.Spec.Taints = append(object.Spec.Taints, *t)
 		}
 	}
 	object.Spec.Unschedulable = false
 	c.Object = &object
 	return &c
+}
+
+// containsTaint compares key and effect, by which the API server tells taints apart.
+func containsTaint(taints []corev1.Taint, t *corev1.Taint) bool {
+	for i := range taints {
+		if taints[i].MatchTaint(t) {
+			return true
+		}
+	}
+	return false
 }

@@ -5,16 +5,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // SetPod takes in a pod: bound ones count against their node, nominated ones hold room, unschedulable ones of our
-// schedulers are shortfalls. A pod that only changed its conditions wakes nobody.
+// schedulers are shortfalls. A pod that only changed its conditions wakes nobody. An older version than the one known
+// changes nothing: a pod that was asked about is taken in at once, and the watch may still deliver what was before.
 func (l *Live) SetPod(pod *corev1.Pod, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old := l.pods[pod.UID]
+	if old != nil && olderPod(pod, old) {
+		return
+	}
 	fresh := newPod(pod, l.ask(pod, old))
 	l.pods[pod.UID] = fresh
+	l.gone.Remove(pod.UID)
 	l.countPod(old, fresh)
 	l.followHold(old, fresh, now)
 	l.settleReservation(fresh.UID)
@@ -22,6 +28,11 @@ func (l *Live) SetPod(pod *corev1.Pod, now time.Time) {
 	if l.followShortfall(fresh, now) || old == nil || !sameForPlacing(old, fresh) {
 		l.changed()
 	}
+}
+
+func olderPod(pod *corev1.Pod, than *Pod) bool {
+	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, than.version)
+	return err == nil && order < 0
 }
 
 // ask reuses what was compiled for the pod's last version while its spec did not change.
@@ -35,7 +46,8 @@ func (l *Live) ask(pod *corev1.Pod, old *Pod) *Ask {
 // sameForPlacing says whether nothing changed that an answer or a plan depends on.
 func sameForPlacing(a, b *Pod) bool {
 	return a.Node == b.Node && a.Nominated == b.Nominated && a.Finished == b.Finished && a.Gated == b.Gated &&
-		a.Terminating == b.Terminating && a.Ask == b.Ask && a.Usage.Equal(b.Usage)
+		a.Terminating == b.Terminating && a.Owner == b.Owner && a.Resident() == b.Resident() &&
+		a.Priority == b.Priority && a.Ask.Signature == b.Ask.Signature && a.Usage.Equal(b.Usage)
 }
 
 func (l *Live) followPlaced(p *Pod) {
@@ -52,11 +64,10 @@ func (l *Live) ForgetPod(uid types.UID) {
 	old := l.pods[uid]
 	delete(l.pods, uid)
 	delete(l.placed, uid)
+	l.gone.Add(uid, true)
 	l.release(uid)
 	l.ledger.withdraw(uid)
-	if old != nil {
-		l.uncount(old)
-	}
+	l.uncount(old)
 	l.settleReservation(uid)
 	l.changed()
 }
@@ -64,60 +75,67 @@ func (l *Live) ForgetPod(uid types.UID) {
 // counts says whether a pod takes room: bound and not finished; a terminating pod counts until it is gone.
 func (p *Pod) counts() bool { return p != nil && p.Node != "" && !p.Finished }
 
+// countPod counts the fresh version of a pod against its node in the place of the old one.
 func (l *Live) countPod(old, fresh *Pod) {
-	if old.counts() && fresh.counts() && old.Node == fresh.Node && old.Usage.Equal(fresh.Usage) {
-		l.nodes[fresh.Node].pods[fresh.UID] = fresh
+	if old.counts() && fresh.counts() && sameForPlacing(old, fresh) {
+		e := l.nodes[fresh.Node]
+		e.pods[fresh.UID], e.listed = fresh, nil
 		return
 	}
-	if old.counts() {
-		l.uncount(old)
-	}
+	l.uncount(old)
 	if !fresh.counts() {
 		return
 	}
 	e := l.entry(fresh.Node)
-	e.pods[fresh.UID] = fresh
+	e.pods[fresh.UID], e.listed = fresh, nil
 	e.Used.Add(fresh.Usage)
-	if fresh.Owner != "" {
-		e.owners[fresh.Owner]++
+	if !fresh.Resident() {
+		e.guests++
 	}
-	if fresh.Daemon() {
-		l.setAsideOn(e)
-	}
+	l.thaw(e)
+	l.own(e, fresh)
 }
 
 func (l *Live) uncount(p *Pod) {
-	e := l.nodes[p.Node]
-	if e == nil || e.pods[p.UID] == nil {
+	if !p.counts() {
 		return
 	}
+	e := l.nodes[p.Node]
 	delete(e.pods, p.UID)
+	e.listed = nil
 	e.Used.Sub(p.Usage)
-	e.disown(p.Owner)
-	if p.Daemon() {
-		l.setAsideOn(e)
+	if !p.Resident() {
+		e.guests--
 	}
+	l.thaw(e)
+	l.disown(e, p)
 	l.dropIfEmpty(e)
 }
 
 // followHold ends a hold whose pod is seen bound or finished, and takes one where the pod is nominated: the scheduler
-// writes status.nominatedNodeName before PreBind, so it outlives a restart.
+// writes status.nominatedNodeName before PreBind, so it outlives a restart. A nomination that a newer call has replaced
+// is not taken up again.
 func (l *Live) followHold(old, p *Pod, now time.Time) {
 	h := l.holds[p.UID]
+	if (h == nil || h.nominated) && l.schedulers.Place.Has(p.Scheduler) && sentSince(old, p) {
+		l.strangers = now
+	}
 	switch {
 	case p.Node != "" || p.Finished:
-		if h == nil && p.Node != "" && old != nil && old.Node == "" && l.schedulers.Place.Has(p.Scheduler) {
-			l.strangers = now
-		}
 		l.release(p.UID)
 	case h != nil && h.nominated && h.node != p.Nominated:
 		l.release(p.UID)
 		if p.Nominated != "" {
-			l.hold(p, p.Nominated, true, now)
+			l.hold(&hold{pod: p, node: p.Nominated, nominated: true, since: now})
 		}
-	case h == nil && p.Nominated != "":
-		l.hold(p, p.Nominated, true, now)
+	case h == nil && p.Nominated != "" && (old == nil || old.Nominated != p.Nominated):
+		l.hold(&hold{pod: p, node: p.Nominated, nominated: true, since: now})
 	}
+}
+
+// sentSince says whether a pod was bound, or is about to be, since its last version.
+func sentSince(old, p *Pod) bool {
+	return old != nil && old.Node == "" && (p.Node != "" || p.Nominated != "" && p.Nominated != old.Nominated)
 }
 
 // followShortfall keeps the ledger in step with a pod, and says whether a shortfall is new.
@@ -126,7 +144,7 @@ func (l *Live) followShortfall(p *Pod, now time.Time) bool {
 		l.ledger.withdraw(p.UID)
 		return false
 	}
-	if s := l.ledger.byPod[p.UID]; s != nil && s.Pod.Ask != p.Ask {
+	if s := l.ledger.byPod[p.UID]; s != nil && s.Pod.Ask.Signature != p.Ask.Signature {
 		l.ledger.withdraw(p.UID)
 	}
 	if p.Unschedulable && l.holds[p.UID] == nil {
@@ -138,8 +156,8 @@ func (l *Live) followShortfall(p *Pod, now time.Time) bool {
 	return false
 }
 
-// StrangerBound is when a pod of a place scheduler was last seen bound without a hold of ours: the sign that answers of
-// another Muster, or of this one before it was restarted, are still on their way.
+// StrangerBound is when a pod of a place scheduler was last seen bound, or nominated, without a hold of ours: the sign
+// that answers of another Muster, or of this one before it was restarted, are still on their way.
 func (l *Live) StrangerBound() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -61,7 +61,7 @@ func nominated(p *corev1.Pod, node string) *corev1.Pod {
 	return p
 }
 
-// scheduled sets the PodScheduled condition to False with a reason.
+// unscheduled sets the PodScheduled condition to False with a reason.
 func unscheduled(p *corev1.Pod, reason string) *corev1.Pod {
 	p = p.DeepCopy()
 	p.Status.Conditions = []corev1.PodCondition{
@@ -114,6 +114,8 @@ func makeClaim(name, node string, reserved ...string) *v1alpha1.NodeClaim {
 }
 
 func micro(t time.Time) *metav1.MicroTime { return new(metav1.NewMicroTime(t)) }
+
+func micro1(t time.Time) *metav1.Time { return new(metav1.NewTime(t)) }
 
 func inState(c *v1alpha1.NodeClaim, state v1alpha1.ClaimState) *v1alpha1.NodeClaim {
 	c = c.DeepCopy()

@@ -3,12 +3,14 @@ package capacity
 import (
 	"context"
 	"errors"
-	"hash/maphash"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
 )
 
 // Call is one filter call of a place scheduler: the pod and the nodes that its own filters left.
@@ -29,40 +31,56 @@ type Placement struct {
 // ErrSuperseded: a newer call for the same pod was seen; the scheduler no longer waits for this answer.
 var ErrSuperseded = errors.New("superseded by a newer call for this pod")
 
-// cachedRefusal is an answer "no node", valid for one generation and one list of nodes.
-type cachedRefusal struct {
-	generation uint64
-	nodes      uint64
-	refused    map[string]Reason
-	why        Reason
-}
+// ErrSettled: the pod is known to be bound, finished or gone; the scheduler no longer waits for this answer either.
+var ErrSettled = fmt.Errorf("the pod is bound, finished or gone: %w", ErrSuperseded)
+
+// ErrNoUID: a pod without a UID cannot be told from others.
+var ErrNoUID = errors.New("the pod has no UID")
 
 // Place chooses a node for a pod and holds its room, or records the shortfall. The hold is committed last, and only
-// while ctx lives and no newer call for this pod was seen.
+// while ctx lives and no newer call for this pod was seen. The answer shares its map with others: do not change it.
 func (l *Live) Place(ctx context.Context, call Call) (Placement, error) {
+	if call.Pod.UID == "" {
+		return Placement{}, ErrNoUID
+	}
 	ask := l.asks.Ask(call.Pod)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.calls.arrive(call.Pod.UID, call.Number) {
 		return Placement{}, ErrSuperseded
 	}
+	if l.settled(call.Pod.UID) {
+		return Placement{}, ErrSettled
+	}
 	p := newPod(call.Pod, ask)
 	if ask.Unjudged.Code == CodeSchedulingGroup {
 		return Placement{Refused: refuseAll(call.Nodes, ask.Unjudged)}, nil
 	}
-	l.release(p.UID)
-	node, refused, why := l.choose(p, call.Nodes)
+	older := l.release(p.UID)
+	node, no := l.choose(p, call.Nodes)
 	if err := ctx.Err(); err != nil {
+		if older != nil {
+			l.hold(older)
+		}
 		return Placement{}, err
 	}
 	if node != "" {
-		l.ledger.withdraw(p.UID)
-		l.hold(p, node, false, call.Now)
+		l.hold(&hold{pod: p, node: node, since: call.Now})
 		l.changed()
 		return Placement{Node: node}, nil
 	}
-	l.recordShortfall(p, call, why)
-	return Placement{Refused: refused}, nil
+	if l.recordShortfall(p, call, no) || older != nil {
+		l.changed()
+	}
+	return Placement{Refused: no.reasons}, nil
+}
+
+// settled says whether a pod no longer waits for a node, so that a hold for it would never end.
+func (l *Live) settled(uid types.UID) bool {
+	if p := l.pods[uid]; p != nil {
+		return p.Node != "" || p.Finished
+	}
+	return l.gone.Contains(uid)
 }
 
 func refuseAll(nodes []string, why Reason) map[string]Reason {
@@ -74,81 +92,70 @@ func refuseAll(nodes []string, why Reason) map[string]Reason {
 }
 
 // choose judges every node offered and picks the best that fits. A refusal by all of them is remembered for the pods
-// that ask the same of the same nodes, until anything changes.
-func (l *Live) choose(p *Pod, nodes []string) (string, map[string]Reason, Reason) {
-	claim := l.claims.reserved[p.UID]
-	key := nodesKey(nodes)
-	if known, ok := l.refusals[p.Ask.Signature]; ok && claim == nil &&
-		known.generation == l.generation && known.nodes == key {
-		return "", known.refused, known.why
+// that ask the same of the same nodes, until a node changes.
+func (l *Live) choose(p *Pod, nodes []string) (string, *refused) {
+	keeper := l.claims.keeper(p.UID)
+	own := keeper != nil && len(l.claimed[keeper.Name]) > 0 || p.Daemon()
+	offer := offerOf(nodes)
+	if !own {
+		if known := l.refusals.find(p.Ask, offer, l.answers); known != nil {
+			return "", known
+		}
 	}
 	var best rank
-	refused := make(map[string]Reason)
+	reasons := make(map[string]Reason)
 	for _, name := range nodes {
 		e := l.nodes[name]
-		v := l.judge(p, e)
+		v := l.judge(p, e, keeper)
 		if !v.Fits {
-			refused[name] = v.Reason
+			reasons[name] = v.Reason
 			continue
 		}
-		if r := l.rank(p, e); best.entry == nil || r.before(best) {
+		if r := e.rank(p, keeper); best.entry == nil || r.before(best) {
 			best = r
 		}
 	}
 	if best.entry != nil {
-		return best.entry.Name, nil, Reason{}
+		return best.entry.Name, nil
 	}
-	why := commonest(refused)
-	if claim == nil {
-		l.remember(p.Ask.Signature, cachedRefusal{l.generation, key, refused, why})
+	r := &refused{offer: offer, answers: l.answers, reasons: reasons, why: commonest(reasons), missing: l.missing(nodes)}
+	if !own {
+		l.refusals.remember(p.Ask, r)
 	}
-	return "", refused, why
+	return "", r
 }
 
-// remember keeps the cache as small as the number of signatures that wait.
-func (l *Live) remember(signature string, r cachedRefusal) {
-	if len(l.refusals) >= rememberedAsks {
-		clear(l.refusals)
-	}
-	l.refusals[signature] = r
-}
-
-var nodesSeed = maphash.MakeSeed()
-
-func nodesKey(nodes []string) uint64 {
-	var h maphash.Hash
-	h.SetSeed(nodesSeed)
-	for _, name := range nodes {
-		h.WriteString(name)
-		h.WriteByte(0)
-	}
-	return h.Sum64()
-}
-
-func (l *Live) judge(p *Pod, e *entry) Verdict {
+func (l *Live) judge(p *Pod, e *entry, keeper *v1alpha1.NodeClaim) Verdict {
 	switch {
 	case e == nil || e.Object == nil:
 		return refusal(CodeUnknownNode, "")
-	case e.Stage == Starting:
+	// DaemonSet pods belong on starting nodes, since nodes start by them.
+	case e.Stage == Starting && !p.Daemon():
 		return refusal(CodeStarting, "")
-	case e.Stage == Releasing:
+	case e.Stage == Releasing && !p.Daemon():
 		return refusal(CodeReleasing, "")
 	}
 	if v := Admits(p.Ask, &e.Node); !v.Fits {
 		return v
 	}
-	return Room(p.Ask, e.Allocatable, l.freeFor(p, e), l.classes)
+	free := e.room(p.Ask)
+	l.addOwn(&free, p, e, keeper)
+	return Room(p.Ask, e.Allocatable, free, l.classes)
 }
 
-// freeFor is the node's room for this pod: what is reserved for the pod itself is its own.
-func (l *Live) freeFor(p *Pod, e *entry) Resources {
-	free := e.Free()
-	if claim := l.claims.reserved[p.UID]; claim != nil && claim.Name == e.Claim {
-		if known := l.pods[p.UID]; known != nil && l.waitsFor(known, claim) {
+// addOwn gives back to a pod what is set aside on the node for the pod itself.
+func (l *Live) addOwn(free *Resources, p *Pod, e *entry, keeper *v1alpha1.NodeClaim) {
+	if keeper != nil && keeper.Name == e.Claim {
+		if known := l.pods[p.UID]; known != nil && l.waitsFor(known, keeper) {
 			free.Add(known.Ask.Requests)
 		}
 	}
-	return free
+	if !p.Daemon() || e.owners[p.Owner] > 0 {
+		return
+	}
+	if d := l.daemons[p.Owner]; d != nil && d.Matches(l.started(e)) {
+		free.Add(d.Ask.Requests)
+	}
 }
 
 // commonest is the reason on most nodes, the first by text among equals.
@@ -166,39 +173,33 @@ func commonest(refused map[string]Reason) Reason {
 	return best
 }
 
-// recordShortfall records a pod that no node of a full call took. A call for one node out of many proves nothing: the
-// scheduler tries a nominated node, or the node of a pod just like this one, before it asks about all.
-func (l *Live) recordShortfall(p *Pod, call Call, why Reason) {
-	if known := l.pods[p.UID]; known != nil && !known.Pending() {
-		return
-	}
-	if len(call.Nodes) == 1 && l.openNodes() > 1 {
-		return
-	}
-	if l.ledger.called(p, l.missing(call.Nodes), why, call.Now) {
-		l.changed()
-	}
-}
-
-func (l *Live) openNodes() int {
-	count := 0
-	for _, e := range l.nodes {
-		if e.Object != nil {
-			count++
+// recordShortfall records a pod that no node of a full call took, and says whether that is news. A call for one node out
+// of many proves nothing: the scheduler tries a nominated node, or the node of a pod just like this one, before it asks
+// about all.
+func (l *Live) recordShortfall(p *Pod, call Call, r *refused) bool {
+	if known := l.pods[p.UID]; known != nil {
+		if !known.Pending() {
+			return false
+		}
+		if known.Ask.Signature == p.Ask.Signature {
+			p = known
 		}
 	}
-	return count
+	if len(call.Nodes) == 1 && l.present > 1 {
+		return false
+	}
+	return l.ledger.called(p, r.missing, r.why, call.Now)
 }
 
 // missing are the nodes that the scheduler's own filters refused: known, and not in a full call.
 func (l *Live) missing(offered []string) sets.Set[string] {
-	if len(offered) >= l.openNodes() {
-		return nil
-	}
 	in := sets.New(offered...)
-	out := sets.Set[string]{}
+	var out sets.Set[string]
 	for name, e := range l.nodes {
 		if e.Object != nil && !in.Has(name) {
+			if out == nil {
+				out = sets.Set[string]{}
+			}
 			out.Insert(name)
 		}
 	}

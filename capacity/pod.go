@@ -16,6 +16,7 @@ type Pod struct {
 	UID             types.UID
 	Namespace, Name string
 	Generation      int64
+	version         string // resourceVersion
 
 	// Owner is the controller's UID, OwnerKind its kind; empty for a bare pod.
 	Owner     types.UID
@@ -63,7 +64,8 @@ func (p *Pod) Ref() v1alpha1.PodReference {
 func newPod(pod *corev1.Pod, ask *Ask) *Pod {
 	p := &Pod{
 		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Generation: pod.Generation,
-		Node: pod.Spec.NodeName, Nominated: pod.Status.NominatedNodeName, Scheduler: pod.Spec.SchedulerName,
+		version: pod.ResourceVersion,
+		Node:    pod.Spec.NodeName, Nominated: pod.Status.NominatedNodeName, Scheduler: pod.Spec.SchedulerName,
 		Priority: schedulingv1.PodPriority(pod), Created: pod.CreationTimestamp.Time,
 		Gated:       len(pod.Spec.SchedulingGates) > 0,
 		Terminating: pod.DeletionTimestamp != nil,
@@ -76,6 +78,9 @@ func newPod(pod *corev1.Pod, ask *Ask) *Pod {
 	_, p.Mirror = pod.Annotations[corev1.MirrorPodAnnotationKey]
 	if p.Node != "" {
 		p.Usage = podUsage(pod)
+		if p.Usage.Equal(ask.Requests) {
+			p.Usage = ask.Requests // one map for all
+		}
 	}
 	p.readConditions(pod.Status.Conditions)
 	return p

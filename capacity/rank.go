@@ -1,5 +1,7 @@
 package capacity
 
+import "github.com/muster-sh/muster/api/v1alpha1"
+
 // rank orders the nodes a pod fits on. Place mode offers one node, so nothing ranks after it: soft spreading, the pod's
 // own preferences and the emptying of nodes are decided here.
 type rank struct {
@@ -32,14 +34,12 @@ func (r rank) before(o rank) bool {
 	return r.entry.Name < o.entry.Name
 }
 
-func (l *Live) rank(p *Pod, e *entry) rank {
+func (e *entry) rank(p *Pod, keeper *v1alpha1.NodeClaim) rank {
 	r := rank{
-		entry: e, avoided: avoided(p.Ask, e.Object.Spec.Taints), empty: len(e.holds) == 0 && e.onlyResidents(),
+		entry: e, avoided: avoided(p.Ask, e.Object.Spec.Taints), empty: len(e.holds) == 0 && e.guests == 0,
 		used: fullness(p.Ask, &e.Node),
 	}
-	if claim := l.claims.reserved[p.UID]; claim != nil && claim.Name == e.Claim {
-		r.reserved = true
-	}
+	r.reserved = keeper != nil && keeper.Name == e.Claim
 	if p.Ask.preferred != nil {
 		r.preferred = p.Ask.preferred.Score(e.Object)
 	}
@@ -52,15 +52,6 @@ func (l *Live) rank(p *Pod, e *entry) rank {
 // spreads names the owners whose pods PodTopologySpread's system defaults keep apart.
 func spreads(kind string) bool {
 	return kind == "ReplicaSet" || kind == "StatefulSet" || kind == "ReplicationController"
-}
-
-func (e *entry) onlyResidents() bool {
-	for _, p := range e.pods {
-		if !p.Resident() {
-			return false
-		}
-	}
-	return true
 }
 
 // fullness is the larger of cpu and memory in use after the pod came, in 1/10000 of allocatable.

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ type View struct {
 	Providers map[string]*v1alpha1.Provider
 	Daemons   []*Daemon
 	Classes   Classes
-	// Shortfalls by falling priority, then age, then key.
+	// Shortfalls by falling priority, then age, then namespace and name.
 	Shortfalls []*Shortfall
 	// Schedulers says whose pods are placed by Muster and whose are only watched.
 	Schedulers Schedulers
@@ -50,7 +51,9 @@ func (l *Live) View() *View {
 	for _, d := range l.daemons {
 		v.Daemons = append(v.Daemons, d)
 	}
-	slices.SortFunc(v.Daemons, func(a, b *Daemon) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(v.Daemons, func(a, b *Daemon) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(string(a.UID), string(b.UID)))
+	})
 	for _, e := range l.nodes {
 		l.viewNode(v, e)
 	}
@@ -72,31 +75,41 @@ func (l *Live) View() *View {
 	return v
 }
 
+// viewNode shares what it shows of a node with older Views, as long as the node does not change.
 func (l *Live) viewNode(v *View, e *entry) {
 	if e.Object == nil {
 		return
 	}
-	n := e.Node
-	n.Allocatable, n.Used, n.Held = n.Allocatable.Clone(), n.Used.Clone(), n.Held.Clone()
-	n.Daemons, n.Reserved = n.Daemons.Clone(), n.Reserved.Clone()
-	v.Nodes = append(v.Nodes, &n)
-	v.Seen[n.Name] = e.since
-	v.HeldOn[n.Name] = len(e.holds)
+	if e.frozen == nil {
+		n := e.Node
+		n.Allocatable, n.Used, n.Held = n.Allocatable.Clone(), n.Used.Clone(), n.Held.Clone()
+		n.Daemons, n.Reserved = n.Daemons.Clone(), n.Reserved.Clone()
+		e.frozen = &n
+	}
+	v.Nodes = append(v.Nodes, e.frozen)
+	v.Seen[e.Name] = e.since
+	v.HeldOn[e.Name] = len(e.holds)
 	if len(e.pods) == 0 {
 		return
 	}
-	pods := make([]*Pod, 0, len(e.pods))
-	for _, p := range e.pods {
-		pods = append(pods, p)
+	if e.listed == nil {
+		e.listed = slices.Collect(maps.Values(e.pods))
+		sortPods(e.listed)
 	}
-	sortPods(pods)
-	v.Pods[n.Name] = pods
+	v.Pods[e.Name] = e.listed
 }
 
-func sortPods(pods []*Pod) {
-	slices.SortFunc(pods, func(a, b *Pod) int {
-		return cmp.Or(strings.Compare(a.Key(), b.Key()), strings.Compare(string(a.UID), string(b.UID)))
-	})
+// sortPods orders pods by namespace, name and UID.
+func sortPods(pods []*Pod) { slices.SortFunc(pods, comparePods) }
+
+func comparePods(a, b *Pod) int {
+	if order := strings.Compare(a.Namespace, b.Namespace); order != 0 {
+		return order
+	}
+	if order := strings.Compare(a.Name, b.Name); order != 0 {
+		return order
+	}
+	return strings.Compare(string(a.UID), string(b.UID))
 }
 
 func (l *Live) viewClaims(v *View) {
@@ -113,8 +126,9 @@ func (l *Live) viewClaims(v *View) {
 }
 
 func (l *Live) viewReserved(v *View) {
-	for uid, claim := range l.claims.reserved {
-		if p := l.pods[uid]; p != nil && l.waitsFor(p, claim) {
+	for uid := range l.claims.byPod {
+		claim := l.claims.keeper(uid)
+		if p := l.pods[uid]; p != nil && claim != nil && l.waitsFor(p, claim) {
 			v.Reserved[claim.Name] = append(v.Reserved[claim.Name], p)
 		}
 	}
@@ -156,12 +170,15 @@ func SortPools(pools []*v1alpha1.NodePool) {
 	})
 }
 
-// SortShortfalls orders shortfalls by falling priority, then age, then key.
+// SortShortfalls orders shortfalls by falling priority, then age, then namespace and name.
 func SortShortfalls(s []*Shortfall) {
 	slices.SortFunc(s, func(a, b *Shortfall) int {
-		return cmp.Or(
-			cmp.Compare(b.Pod.Priority, a.Pod.Priority), a.Pod.Created.Compare(b.Pod.Created),
-			strings.Compare(a.Pod.Key(), b.Pod.Key()), strings.Compare(string(a.Pod.UID), string(b.Pod.UID)),
-		)
+		if order := cmp.Compare(b.Pod.Priority, a.Pod.Priority); order != 0 {
+			return order
+		}
+		if order := a.Pod.Created.Compare(b.Pod.Created); order != 0 {
+			return order
+		}
+		return comparePods(a.Pod, b.Pod)
 	})
 }
