@@ -28,6 +28,8 @@ type Claims struct {
 	Log      *slog.Logger
 	// Now is read before and after calls to a provider, which may take long.
 	Now func() time.Time
+	// Leading is asked before each effect; nil means always. A process that was stopped and goes on finds out here.
+	Leading func() bool
 
 	mu       sync.Mutex
 	progress map[types.UID]*progress

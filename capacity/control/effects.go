@@ -21,6 +21,9 @@ func (r *Claims) perform(ctx context.Context, claim *v1alpha1.NodeClaim, p *prog
 		if err := ctx.Err(); err != nil {
 			return h, err
 		}
+		if r.Leading != nil && !r.Leading() {
+			return h, fmt.Errorf("claim %s: %s: %w", claim.Name, e, errNotLeading)
+		}
 		if err := r.performOne(ctx, claim, p, e, &h); err != nil {
 			return h, fmt.Errorf("claim %s: %s: %w", claim.Name, e, err)
 		}
@@ -74,7 +77,10 @@ func (r *Claims) write(ctx context.Context, claim *v1alpha1.NodeClaim, e lifecyc
 	return fmt.Errorf("%T: %w", e, errUnknownEffect)
 }
 
-var errUnknownEffect = errors.New("no way to perform this effect")
+var (
+	errUnknownEffect = errors.New("no way to perform this effect")
+	errNotLeading    = errors.New("no longer leading")
+)
 
 // ignoreStale: the object changed or is gone; the next step decides on what is there then.
 func ignoreStale(err error) error {

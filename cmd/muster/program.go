@@ -92,6 +92,7 @@ func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 		Live: p.live, Log: p.log, Workers: 16, Teller: teller,
 		Claims: &control.Claims{
 			Live: p.live, Kube: cluster, Nodes: p.feed, Backends: p.backends, Log: p.log, Now: time.Now,
+			Leading: p.leading,
 		},
 		Planner: &control.Planner{
 			Live: p.live, Kube: cluster, Teller: teller, Log: p.log, Batch: p.flags.batch, Parallel: 8,
@@ -153,6 +154,11 @@ func (p *program) metricsHandler() http.Handler {
 		}
 	})
 	return mux
+}
+
+func (p *program) leading() bool {
+	_, ok := p.lead.Since(time.Now())
+	return ok
 }
 
 func (p *program) settled() error { return p.settle.Err(time.Now()) }
