@@ -74,7 +74,7 @@ func (c Config) withDefaults() Config {
 func New(cfg Config) http.Handler {
 	cfg = cfg.withDefaults()
 	g := newGate(cfg)
-	p, v := placer{cfg.Core, cfg.Now}, vetoer{cfg.Core}
+	p, v := placer{cfg.Core, cfg.Now, cfg.Logger}, vetoer{cfg.Core}
 	router := chi.NewRouter()
 	router.NotFound(notFound)
 	router.MethodNotAllowed(methodNotAllowed)

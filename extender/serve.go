@@ -25,6 +25,8 @@ type Server struct {
 	Handler http.Handler
 	TLS     TLSFiles
 	Logger  *slog.Logger
+	// Public says that anybody may ask what is served, so that an open listener is no reason for a warning.
+	Public bool
 	// Grace is how long calls may finish after the end was asked for.
 	Grace time.Duration
 }
@@ -36,7 +38,7 @@ func (s Server) Serve(ctx context.Context, l net.Listener) error {
 		_ = l.Close()
 		return err
 	}
-	if s.TLS.ClientCA == "" && !loopback(l.Addr()) {
+	if !s.Public && s.TLS.ClientCA == "" && !loopback(l.Addr()) {
 		s.Logger.Warn("the listener is open to the network and asks for no client certificate: "+
 			"anybody who reaches it can take room for pods that do not exist", "address", l.Addr().String())
 	}

@@ -199,16 +199,16 @@ func otherKey(t *testing.T, ca authority, dir string) string {
 
 func TestServeWarnsOfAnOpenListener(t *testing.T) {
 	for _, c := range []struct {
-		address string
-		warned  bool
-	}{{"0.0.0.0:0", true}, {"127.0.0.1:0", false}} {
+		address        string
+		public, warned bool
+	}{{"0.0.0.0:0", false, true}, {"0.0.0.0:0", true, false}, {"127.0.0.1:0", false, false}} {
 		var log bytes.Buffer
 		l, err := net.Listen("tcp4", c.address)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		s := extender.Server{
-			Handler: http.NotFoundHandler(), Logger: slog.New(slog.NewTextHandler(&log, nil)), Grace: time.Second,
+			Handler: http.NotFoundHandler(), Public: c.public, Logger: slog.New(slog.NewTextHandler(&log, nil)), Grace: time.Second,
 		}
 		require.NoError(t, s.Serve(ctx, l))
 		require.Equal(t, c.warned, bytes.Contains(log.Bytes(), []byte("asks for no client certificate")), c.address)

@@ -1,0 +1,162 @@
+package extender_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/extender"
+)
+
+const podsPerNode = 10
+
+// largeWorld has nodes of 16 CPUs, each with ten pods of 1 to 1.9 CPUs from a hundred ReplicaSets.
+func largeWorld(nodes int) (*capacity.Live, []string) {
+	live := capacity.NewLive(capacity.Schedulers{Place: sets.New("muster")})
+	names := make([]string, nodes)
+	for i := range names {
+		names[i] = fmt.Sprintf("worker-%04d.rack-%02d.example.internal", i, i%40)
+		n := machine(names[i], "16", "64Gi")
+		n.Labels["topology.kubernetes.io/zone"] = fmt.Sprintf("zone-%d", i%3)
+		live.SetNode(n, noon)
+	}
+	for i := range nodes * podsPerNode {
+		p := replica(fmt.Sprintf("bound-%d", i), i%100, fmt.Sprintf("%dm", 1000+100*(i%10)))
+		p.Spec.NodeName = names[i%nodes]
+		live.SetPod(p, noon)
+	}
+	return live, names
+}
+
+// replica is a pod as a Deployment makes it and the API server completes it.
+func replica(name string, set int, cpu string) *corev1.Pod {
+	p := workload(name, cpu, "2Gi")
+	p.Generation, p.ResourceVersion, p.CreationTimestamp = 1, "123456", metav1.NewTime(noon)
+	p.Labels = map[string]string{"app.kubernetes.io/name": "web", "pod-template-hash": "6c4b8d7f9"}
+	p.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "apps/v1", Kind: "ReplicaSet", Name: fmt.Sprintf("web-%d", set), UID: types.UID(fmt.Sprintf("set-%d", set)),
+		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+	}}
+	side := *p.Spec.Containers[0].DeepCopy()
+	side.Name, side.Resources.Requests[corev1.ResourceCPU] = "proxy", resource.MustParse("10m")
+	p.Spec.Containers = append(p.Spec.Containers, side)
+	for i := range p.Spec.Containers {
+		c := &p.Spec.Containers[i]
+		c.TerminationMessagePath, c.ImagePullPolicy = "/dev/termination-log", corev1.PullIfNotPresent
+		c.VolumeMounts = []corev1.VolumeMount{{
+			Name: "kube-api-access", ReadOnly: true, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount",
+		}}
+		for n := range 8 {
+			c.Env = append(c.Env, corev1.EnvVar{Name: fmt.Sprintf("SETTING_%d", n), Value: "a value of some length"})
+		}
+	}
+	p.Spec.Volumes = []corev1.Volume{{Name: "kube-api-access", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{
+			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](300),
+		})
+	}
+	return p
+}
+
+// caller sends what kube-scheduler sends and reads what it reads, over one kept connection.
+type caller struct {
+	client *http.Client
+	url    string
+	took   []time.Duration
+	spent  time.Duration // CPU time of the process when the first call began
+}
+
+func (c *caller) filter(b *testing.B, args extenderv1.ExtenderArgs) extenderv1.ExtenderFilterResult {
+	start := time.Now()
+	body, err := json.Marshal(args)
+	require.NoError(b, err)
+	response, err := c.client.Post(c.url, "application/json", bytes.NewReader(body))
+	require.NoError(b, err)
+	var result extenderv1.ExtenderFilterResult
+	require.NoError(b, json.NewDecoder(response.Body).Decode(&result))
+	require.NoError(b, response.Body.Close())
+	c.took = append(c.took, time.Since(start))
+	require.Equal(b, http.StatusOK, response.StatusCode)
+	return result
+}
+
+// report adds the latencies and the rate to a benchmark's line.
+func (c *caller) report(b *testing.B) {
+	slices.Sort(c.took)
+	b.ReportMetric(float64(c.took[len(c.took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(c.took[len(c.took)*99/100].Microseconds()), "p99-µs")
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+	b.ReportMetric(float64((cpuTime(b)-c.spent).Microseconds())/float64(len(c.took)), "cpu-µs/call")
+}
+
+// BenchmarkFilter calls /place/filter over HTTP on loopback, client included.
+func BenchmarkFilter(b *testing.B) {
+	for _, nodes := range []int{1000, 5000} {
+		before := heapInUse()
+		live, names := largeWorld(nodes)
+		view := heapInUse() - before
+		server := httptest.NewServer(extender.New(config(live)))
+		for _, c := range []struct{ name, cpu string }{{"fits", "500m"}, {"fits-nowhere", "15"}} {
+			b.Run(fmt.Sprintf("nodes=%d/%s", nodes, c.name), func(b *testing.B) {
+				caller := &caller{client: &http.Client{}, url: server.URL + "/place/filter", spent: cpuTime(b)}
+				defer caller.client.CloseIdleConnections()
+				for i := 0; b.Loop(); i++ {
+					pod := replica(fmt.Sprintf("pod-%d", i), 7, c.cpu)
+					result := caller.filter(b, named(pod, names...))
+					require.Equal(b, c.name == "fits", len(*result.NodeNames) == 1)
+					live.ForgetPod(pod.UID)
+				}
+				caller.report(b)
+				b.ReportMetric(float64(view)/(1<<20), "view-MiB")
+				b.ReportMetric(residentMiB(b), "rss-MiB")
+			})
+		}
+		server.Close()
+	}
+}
+
+func heapInUse() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// cpuTime is what the process used so far: unlike a latency it can be trusted on a busy machine.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// residentMiB is the process's own resident set, the benchmark's client included.
+func residentMiB(b *testing.B) float64 {
+	status, err := os.ReadFile("/proc/self/status")
+	require.NoError(b, err)
+	_, rest, found := strings.Cut(string(status), "VmRSS:")
+	require.True(b, found)
+	kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+	require.NoError(b, err)
+	return kib / 1024
+}
