@@ -21,7 +21,7 @@ demo: ## the whole story on the built-in simulator: load comes, nodes come, load
 	go run ./cmd/muster demo
 
 build: ## bin/muster, static
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/muster ./cmd/muster
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.release=$(VERSION)' -o bin/muster ./cmd/muster
 
 test: ## all unit tests under the race detector
 	go test -race ./...

@@ -88,6 +88,12 @@ func TestThePlaceExtenderListensOnLoopback(t *testing.T) {
 	require.Contains(t, d.Spec.Template.Spec.Containers[0].Args, "--listen=127.0.0.1:10270")
 }
 
+// Two Musters that both buy for the same pods would buy twice: guard mode leaves the pods of place mode alone.
+func TestTheGuardBuysOnlyForItsOwnScheduler(t *testing.T) {
+	d := only[appsv1.Deployment](t, shipped(t), "guard/deployment.yaml")
+	require.Subset(t, d.Spec.Template.Spec.Containers[0].Args, []string{"--place-scheduler=", "--guard-scheduler=default-scheduler"})
+}
+
 func TestTheImageIsNotRoot(t *testing.T) {
 	text, err := os.ReadFile("Dockerfile")
 	require.NoError(t, err)
