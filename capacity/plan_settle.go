@@ -7,23 +7,9 @@ import (
 
 // keep leaves pods where room is kept for them, as long as they still fit there.
 func (p *planner) keep() {
-	open := make(map[string]*place, len(p.open))
-	for _, pl := range p.open {
-		open[pl.node.Name] = pl
-	}
 	for _, b := range p.batches {
-		b.pods = slices.DeleteFunc(b.pods, func(s *Shortfall) bool { return p.held(s, open) || p.stays(s) })
+		b.pods = slices.DeleteFunc(b.pods, p.stays)
 	}
-}
-
-// held says whether the pod holds room already, on the node it is nominated for.
-func (p *planner) held(s *Shortfall, open map[string]*place) bool {
-	pl := open[s.Pod.Nominated]
-	if pl == nil || s.RefusesNode(pl.node.Name, p.v.Seen[pl.node.Name]) {
-		return false
-	}
-	p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: FitsNow, Node: pl.node.Name}
-	return true
 }
 
 func (p *planner) stays(s *Shortfall) bool {

@@ -1,0 +1,173 @@
+package capacity
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+)
+
+func small() v1alpha1.Shape { return makeShape("small", "cpu", "4", "memory", "8Gi") }
+
+func TestAPlanWithoutShortfallsIsEmpty(t *testing.T) {
+	plan := newWorld(makePool("p", 3, small())).plan()
+	require.Empty(t, plan.Creates)
+	require.Empty(t, plan.Reserve)
+	require.Empty(t, plan.Outcomes)
+	require.Zero(t, plan.Next)
+}
+
+func TestACreateIsReadyToBeWritten(t *testing.T) {
+	w := newWorld(makePool("p", 3, small()))
+	w.pending("web", 2, "cpu", "1", "memory", "1Gi")
+	plan := w.plan()
+	require.Len(t, plan.Creates, 1)
+	c := plan.Creates[0].Claim
+	require.Equal(t, "p-000", c.Name)
+	require.Equal(t, []string{v1alpha1.ClaimFinalizer}, c.Finalizers)
+	require.Equal(t, "sim", c.Spec.Provider)
+	require.Equal(t, []v1alpha1.PodReference{
+		{Namespace: "default", Name: "web-0", UID: "web-0"}, {Namespace: "default", Name: "web-1", UID: "web-1"},
+	}, c.Spec.Reserved)
+	require.InDelta(t, 0.010+4*0.030+8*0.004, plan.Creates[0].Cost, 1e-9)
+	require.Empty(t, c.Status.State)
+}
+
+func TestARoomThatTheSchedulerIgnoredCountsForNodesOfThatTimeOnly(t *testing.T) {
+	w := newWorld(makePool("p", 3, small()))
+	w.nodes = append(w.nodes, makeNode("old", "cpu", "8", "memory", "8Gi"))
+	w.pending("web", 1, "cpu", "2")
+	for name, c := range map[string]struct {
+		ignored time.Time
+		want    Fate
+	}{
+		"the node came after the wake-ups": {start.Add(-time.Second), FitsNow},
+		"the node was there already":       {start, Ordered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := w.view(0, start)
+			v.Shortfalls[0].RefusedUntil = c.ignored
+			require.Equal(t, c.want, NewPlan(v, start).Outcomes["web-0"].Fate)
+		})
+	}
+}
+
+func TestAClaimListsNoMorePodsThanItMay(t *testing.T) {
+	shape := makeShape("wide", "cpu", "4", "memory", "8Gi", "pods", "5000")
+	w := newWorld(makePool("p", 2, shape))
+	w.pending("tiny", 1500)
+	plan := w.plan()
+	require.Len(t, plan.Creates, 2)
+	require.Len(t, plan.Creates[0].Claim.Spec.Reserved, 1000)
+	require.Len(t, plan.Creates[1].Claim.Spec.Reserved, 500)
+
+	w.apply(plan, start)
+	w.pending("more", 600)
+	plan = w.plan()
+	require.Len(t, plan.Reserve, 1)
+	require.Equal(t, "p-001", plan.Reserve[0].Claim.Name)
+	require.Len(t, plan.Reserve[0].Pods, 500)
+	require.Equal(t, 1500+600-100, served(plan))
+}
+
+func TestNextIsTheEndOfTheFirstBackOffThatSomebodyWaitsFor(t *testing.T) {
+	w := newWorld(makePool("a", 3, small()), makePool("b", 3, small()))
+	for i, left := range []time.Duration{3 * time.Minute, time.Minute} {
+		c := NewClaim(w.pools[i], small(), 0)
+		c.Status.State, c.Status.NextAttempt = v1alpha1.ClaimFailed, micro(start.Add(left))
+		w.claims = append(w.claims, c)
+	}
+	require.Zero(t, w.plan().Next, "nobody waits")
+	w.pending("web", 1, "cpu", "1")
+	plan := w.plan()
+	require.Equal(t, time.Minute, plan.Next)
+	require.Equal(t, CodePoolBackoff, plan.Outcomes["web-0"].Reason.Code)
+	later := NewPlan(w.view(0, start), start.Add(time.Minute))
+	require.Zero(t, later.Next)
+	require.Equal(t, Outcome{Fate: Ordered, Claim: "b-001"}, later.Outcomes["web-0"])
+}
+
+func TestMachinesInVainCountOnceTheirRoomIsNoLongerKept(t *testing.T) {
+	w := newWorld(makePool("p", 9, small()))
+	w.pending("web", 1, "cpu", "1")
+	for i := range 2 {
+		c := makeClaim(SlotName("p", i), fmt.Sprintf("gone-%d", i), "web-0")
+		c.Spec.Pool, c.Spec.Release = "p", &v1alpha1.Release{Reason: "Idle"}
+		w.claims = append(w.claims, c)
+	}
+	at := func(after time.Duration) Outcome {
+		now := start.Add(after)
+		return NewPlan(w.view(0, now), now).Outcomes["web-0"]
+	}
+	require.Equal(t, Ordered, at(ReservationTTL).Fate)
+	require.Equal(t, Reason{Code: CodeBought}, at(ReservationTTL+1).Reason)
+}
+
+func TestAViewIsNotChangedByAPlan(t *testing.T) {
+	for seed := range int64(20) {
+		w := randomWorld(seed)
+		v := w.view(0, start)
+		first := NewPlan(v, start)
+		require.Equal(t, planText(first), planText(NewPlan(v, start)))
+		require.Equal(t, w.view(0, start).Nodes, v.Nodes)
+	}
+}
+
+func TestABurstOfFiveSizesIsPackedTightly(t *testing.T) {
+	w := newWorld(makePool("p", 200, makeShape("m", "cpu", "8", "memory", "16Gi")))
+	for i, cpu := range []string{"250m", "500m", "1", "2", "3"} {
+		w.pending(fmt.Sprintf("size%d", i), 60, "cpu", cpu, "memory", "256Mi")
+	}
+	plan := w.plan()
+	require.Equal(t, 300, served(plan))
+	// 405 cores are asked for: no fewer than 51 machines of 8 cores hold them.
+	require.LessOrEqual(t, len(plan.Creates), 51)
+}
+
+func TestPodsOfTheHighestPriorityAreServedFirst(t *testing.T) {
+	w := newWorld(makePool("p", 1, small()))
+	w.pending("low", 4, "cpu", "2")
+	for _, p := range w.pending("high", 2, "cpu", "1500m") {
+		p.Spec.Priority = new(int32(1000))
+	}
+	plan := w.plan()
+	for _, uid := range []types.UID{"high-0", "high-1"} {
+		require.Equal(t, Ordered, plan.Outcomes[uid].Fate)
+	}
+	require.Equal(t, 2, served(plan))
+}
+
+func TestDaemonSetsThatNeedMoreThanAMachineHasMakeItUseless(t *testing.T) {
+	w := newWorld(makePool("p", 3, small()))
+	w.pools[0].Spec.Limits.MinNodes = 1
+	w.daemons = append(w.daemons, makeDaemonSet("greedy", "cpu", "5"))
+	w.pending("tiny", 1)
+	plan := w.plan()
+	require.Empty(t, plan.Creates)
+	require.Equal(t, "no pool can take it: p: no shape is large enough: DaemonSets take more than small has",
+		plan.Outcomes["tiny-0"].String())
+}
+
+func TestAReasonNamesWhatTheLargestShapeOffers(t *testing.T) {
+	w := newWorld(makePool("p", 3, small(), makeShape("disk", "cpu", "2", "memory", "4Gi", "ephemeral-storage", "10Gi")))
+	w.pools[0].Spec.Template.Overhead = corev1.ResourceList{"memory": resource.MustParse("1Gi")}
+	w.pending("cpu", 1, "cpu", "5")
+	w.pending("memory", 1, "memory", "8Gi")
+	w.pending("disk", 1, "ephemeral-storage", "11Gi")
+	w.pending("huge", 1, "hugepages-2Mi", "1Gi")
+	plan := w.plan()
+	for uid, want := range map[types.UID]Reason{
+		"cpu-0":    {CodeTooLarge, "small offers cpu 4"},
+		"memory-0": {CodeTooLarge, "small offers memory 7Gi"},
+		"disk-0":   {CodeTooLarge, "disk offers ephemeral-storage 10Gi"},
+		"huge-0":   {CodeInsufficient, "hugepages-2Mi"},
+	} {
+		require.Equal(t, want, plan.Outcomes[uid].Reason)
+	}
+}
