@@ -75,8 +75,10 @@ type Machine struct {
 // Provider is a backend. All verbs listen to ctx and are safe for concurrent use.
 type Provider interface {
 	// Create asks for a machine and returns before it runs. It may be called again with the same ClaimUID and Attempt
-	// and then returns the machine that is there. ErrNoCapacity and ErrRefused mean nothing was made; after
-	// ErrUnknown the caller calls again or looks with Get.
+	// and then returns the machine that is there. While the claim has a machine of an earlier attempt, or one that is
+	// being deleted, it makes nothing and returns ErrBusy; an attempt that a later one has replaced is ErrRefused.
+	// ErrNoCapacity and ErrRefused mean that this call made nothing; after ErrUnknown the caller looks with Get, or
+	// calls again.
 	Create(ctx context.Context, r Request) (Machine, error)
 
 	// Get returns the machine of a claim, whatever its attempt. ErrNotFound means absent after a complete look.
