@@ -43,6 +43,7 @@ type Live struct {
 	generation uint64                      // rises with every change that a decision may depend on
 	answers    uint64                      // rises with every change of a node: refusals are valid for one value
 	refusals   refusals
+	whys       []Reason           // scratch of choose: most calls find a node, and need no map of reasons
 	placed     map[types.UID]*Pod // bound, and their condition still says they wait
 	strangers  time.Time
 	listeners  []chan struct{}

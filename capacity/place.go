@@ -103,26 +103,41 @@ func (l *Live) choose(p *Pod, nodes []string) (string, *refused) {
 		}
 	}
 	var best rank
-	reasons := make(map[string]Reason)
+	whys := l.whys[:0]
 	for _, name := range nodes {
 		e := l.nodes[name]
 		v := l.judge(p, e, keeper)
+		whys = append(whys, v.Reason)
 		if !v.Fits {
-			reasons[name] = v.Reason
 			continue
 		}
 		if r := e.rank(p, keeper); best.entry == nil || r.before(best) {
 			best = r
 		}
 	}
+	l.whys = whys
 	if best.entry != nil {
 		return best.entry.Name, nil
 	}
+	reasons := l.reasons(nodes, whys)
 	r := &refused{offer: offer, answers: l.answers, reasons: reasons, why: commonest(reasons), missing: l.missing(nodes)}
 	if !own {
 		l.refusals.remember(p.Ask, r)
 	}
 	return "", r
+}
+
+// reasons puts reasons to their nodes. Names are taken from the view where it has them: those of a call share one long
+// text, which a remembered refusal would keep.
+func (l *Live) reasons(nodes []string, whys []Reason) map[string]Reason {
+	reasons := make(map[string]Reason, len(nodes))
+	for i, name := range nodes {
+		if e := l.nodes[name]; e != nil {
+			name = e.Name
+		}
+		reasons[name] = whys[i]
+	}
+	return reasons
 }
 
 func (l *Live) judge(p *Pod, e *entry, keeper *v1alpha1.NodeClaim) Verdict {
