@@ -38,6 +38,7 @@ func largeWorld(nodes int) (*capacity.Live, []string) {
 		names[i] = fmt.Sprintf("worker-%04d.rack-%02d.example.internal", i, i%40)
 		n := machine(names[i], "16", "64Gi")
 		n.Labels["topology.kubernetes.io/zone"] = fmt.Sprintf("zone-%d", i%3)
+		n.Status.Allocatable["hugepages-1Gi"], n.Status.Allocatable["hugepages-2Mi"] = resource.Quantity{}, resource.Quantity{}
 		live.SetNode(n, noon)
 	}
 	for i := range nodes * podsPerNode {
