@@ -146,9 +146,24 @@ func (l *Live) setDaemons(e *entry) {
 // started is the node as DaemonSets will find it.
 func (l *Live) started(e *entry) *Node {
 	if claim := l.claims.byName[e.Claim]; claim != nil && InFlight(claim) {
-		return withoutStartup(&e.Node, claim.Spec.StartupTaints)
+		return initialized(&e.Node, claim)
 	}
 	return &e.Node
+}
+
+// initialized is a starting node as it will be once its start is over. Between the moment the kubelet registers it and
+// the moment the claim's labels and taints are put on, it carries neither: both are counted as if they were there.
+func initialized(n *Node, c *v1alpha1.NodeClaim) *Node {
+	n = withoutStartup(n, c.Spec.StartupTaints)
+	labels := promisedLabels(c)
+	maps.Copy(labels, n.Object.Labels)
+	n.Object.Labels = labels
+	for i := range c.Spec.Taints {
+		if t := &c.Spec.Taints[i]; !containsTaint(n.Object.Spec.Taints, t) {
+			n.Object.Spec.Taints = append(n.Object.Spec.Taints, *t)
+		}
+	}
+	return n
 }
 
 // withoutStartup is the node as it will be once the taints of its start are gone.

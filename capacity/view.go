@@ -144,7 +144,7 @@ func viewClaim(c *v1alpha1.NodeClaim, registered *Node, daemons []*Daemon) *Clai
 	case registered == nil || registered.Allocatable.MilliCPU == 0:
 		return &Claim{Object: c, Node: NodeOfClaim(c, daemons)}
 	case InFlight(c):
-		n := withoutStartup(registered, c.Spec.StartupTaints)
+		n := initialized(registered, c)
 		promised := ResourcesOf(c.Spec.Resources).Minus(ResourcesOf(c.Spec.Overhead))
 		n.Allocatable = withPromised(registered.Allocatable, promised)
 		return &Claim{Object: c, Node: n}
