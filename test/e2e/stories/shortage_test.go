@@ -16,7 +16,8 @@ func TestShortageInPlaceModeGetsANewNode(t *testing.T) {
 	s := stage.New(t, kit)
 	s.Backend()
 	s.Apply(
-		stage.Pool("general", 3, []v1alpha1.Shape{stage.Shape("m", "cpu", "8", "memory", "16Gi")}),
+		stage.Pool("general", 3, []v1alpha1.Shape{stage.Shape("m", "cpu", "8", "memory", "16Gi")},
+			func(p *v1alpha1.NodePool) { p.Spec.Weight = 10 }),
 		stage.Pool("accelerated", 1, []v1alpha1.Shape{stage.Shape("g", "cpu", "8", "memory", "16Gi", "example.com/gpu", "2")}),
 		stage.Pool("fast-disk", 1, []v1alpha1.Shape{stage.Shape("m", "cpu", "8", "memory", "16Gi")},
 			stage.PoolLabel("example.com/disk", "fast")),
@@ -32,7 +33,7 @@ func TestShortageInPlaceModeGetsANewNode(t *testing.T) {
 		pod   *corev1.Pod
 		nodes int // of the pool, afterwards
 	}{
-		{"cpu", "general", s.Pod("cpu", stage.Resources("cpu", "5")), 1},
+		{"cpu", "general", s.Pod("cpu", stage.Resources("cpu", "5", "memory", "4Gi")), 1},
 		{"memory", "general", s.Pod("memory", stage.Resources("cpu", "100m", "memory", "15Gi")), 2},
 		{"an extended resource", "accelerated", s.Pod("gpu", stage.Resources("cpu", "1", "example.com/gpu", "2")), 1},
 		{"a label that only a pool has, from zero", "fast-disk",
