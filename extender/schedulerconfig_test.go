@@ -2,6 +2,8 @@ package extender_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -231,4 +233,14 @@ func FuzzCheckSchedulerConfig(f *testing.F) {
 		}
 		require.False(t, err != nil && len(problems) > 0)
 	})
+}
+
+func TestTheShippedSchedulerConfigsAreFine(t *testing.T) {
+	for _, file := range []string{"place/scheduler-config.yaml", "guard/scheduler-config.yaml"} {
+		config, err := os.ReadFile(filepath.Join("../deploy", file))
+		require.NoError(t, err)
+		refused, advised := problemsOf(t, string(config), schedulers)
+		require.Empty(t, refused, file)
+		require.Empty(t, advised, file)
+	}
 }
