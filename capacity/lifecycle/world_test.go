@@ -237,7 +237,7 @@ func (w *world) create(r provider.Request) (provider.Machine, error) {
 	case w.chance.of(7):
 		w.late[r.Attempt] = w.now.Add(5 * time.Second)
 		return provider.Machine{}, fmt.Errorf("timed out: %w", provider.ErrUnknown)
-	case w.chance.of(7):
+	case w.chance.of(8):
 		return provider.Machine{}, provider.ErrBusy
 	default:
 		w.make(r.Attempt)

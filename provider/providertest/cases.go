@@ -146,9 +146,9 @@ func sameName(t *testing.T, b Backend) {
 	if err == nil {
 		require.Equal(t, r.ClaimUID, m.ClaimUID, "a machine of its own, or none")
 		require.NotEqual(t, old.ID, m.ID)
-	}
-	if _, getErr := b.Provider.Get(t.Context(), r.ClaimUID); err != nil {
-		require.ErrorIs(t, getErr, provider.ErrNotFound)
+	} else {
+		_, err = b.Provider.Get(t.Context(), r.ClaimUID)
+		require.ErrorIs(t, err, provider.ErrNotFound)
 	}
 	imposter := old
 	imposter.ClaimUID = r.ClaimUID

@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"hash/fnv"
-	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -32,9 +31,11 @@ func (c Config) fate(claim types.UID, attempt int32) fate {
 // boot maps a share to a boot time: half of the machines take less than the median, and most are near it.
 func (c Config) boot(share float64) time.Duration {
 	if share < 0.5 {
-		return c.BootMedian - time.Duration(float64(c.BootMedian-c.BootMin)*math.Pow(1-2*share, 2))
+		below := 1 - 2*share
+		return c.BootMedian - time.Duration(float64(c.BootMedian-c.BootMin)*below*below)
 	}
-	return c.BootMedian + time.Duration(float64(c.BootMax-c.BootMedian)*math.Pow(2*share-1, 3))
+	above := 2*share - 1
+	return c.BootMedian + time.Duration(float64(c.BootMax-c.BootMedian)*above*above*above)
 }
 
 // mix spreads the bits of a hash (the finalizer of splitmix64): FNV alone leaves neighbours close together.
