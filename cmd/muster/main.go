@@ -41,6 +41,6 @@ orders a machine from a provider; when a node has been idle, it gives the machin
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.AddCommand(newServeCommand(stderr), newSimCommand(stderr))
+	root.AddCommand(newServeCommand(stderr), newSimCommand(stderr), newPlanCommand(stdout))
 	return root
 }
