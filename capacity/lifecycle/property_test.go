@@ -54,7 +54,7 @@ func live(t *testing.T, chances []byte) *world {
 
 func TestNothingGoesWrongForGood(t *testing.T) {
 	for seed := range uint64(150) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { live(t, randomBytes(seed, int(seed%4000))) })
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { live(t, randomBytes(seed, int(seed%150)*60)) })
 	}
 }
 
@@ -70,7 +70,7 @@ func randomBytes(seed uint64, n int) []byte {
 func TestTheRunsVisitEveryState(t *testing.T) {
 	seen := map[v1alpha1.ClaimState]int{}
 	for seed := range uint64(80) {
-		w := newWorld(t, randomBytes(seed, 3000))
+		w := newWorld(t, randomBytes(seed, 6000))
 		for i := 0; w.claim != nil && i < 1000; i++ {
 			w.tick()
 			w.pass(w.doze())

@@ -19,17 +19,29 @@ import (
 
 var start = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
-// chance decides what goes wrong: each call takes the next byte, and where there is none nothing goes wrong.
-type chance struct{ bytes []byte }
+// chance decides what goes wrong: each call takes the next two bytes, and where there are none nothing goes wrong. The
+// first byte says how kind the world is: in a kind one a claim gets further.
+type chance struct {
+	bytes []byte
+	kind  int
+}
 
-// of is true in about one of n cases.
-func (c *chance) of(n byte) bool {
-	if len(c.bytes) == 0 {
+func newChance(bytes []byte) chance {
+	if len(bytes) == 0 {
+		return chance{}
+	}
+	return chance{bytes: bytes[1:], kind: 1 + int(bytes[0]%8)}
+}
+
+// of is true in about one of n cases, in a kind world in fewer.
+func (c *chance) of(n int) bool {
+	if len(c.bytes) < 2 {
+		c.bytes = nil
 		return false
 	}
-	b := c.bytes[0]
-	c.bytes = c.bytes[1:]
-	return b%n == 1
+	v := int(c.bytes[0])<<8 | int(c.bytes[1])
+	c.bytes = c.bytes[2:]
+	return v%(n*c.kind) == 1
 }
 
 // world is one claim, a backend with one foreign machine, and at most one Node; all of it in memory.
@@ -61,7 +73,7 @@ type memory struct {
 const foreign = provider.ID("somebody-elses")
 
 func newWorld(t *testing.T, chances []byte) *world {
-	return &world{t: t, chance: chance{chances}, now: start, claim: newClaim(), made: map[int32]*provider.Machine{},
+	return &world{t: t, chance: newChance(chances), now: start, claim: newClaim(), made: map[int32]*provider.Machine{},
 		live: map[int32]time.Time{}, late: map[int32]time.Time{}, dying: map[int32]time.Time{}, joined: map[int32]bool{}}
 }
 
@@ -387,7 +399,7 @@ func (w *world) doze() time.Duration {
 	if w.memory.outcome != nil || w.memory.fresh {
 		return 0 // an answer is an event
 	}
-	if d == 0 || w.chance.of(2) || d > 5*time.Second {
+	if d == 0 || d > 5*time.Second {
 		return time.Second
 	}
 	return d
