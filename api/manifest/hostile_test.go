@@ -60,3 +60,9 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	_, err = ReadPools(file)
 	require.EqualError(t, err, file+": too large: at most 16 MiB are read")
 }
+
+func TestTooMuchYAMLIsRefusedBeforeItIsParsed(t *testing.T) {
+	found, errs := readYAML("c.yaml", make([]byte, maxYAMLBytes+1))
+	require.Empty(t, found)
+	require.EqualError(t, errs, "c.yaml: too large: at most 128 MiB of YAML are read; JSON may have more")
+}

@@ -21,14 +21,14 @@ func readJSON(file string, text []byte) (found []object, errs Errors, ok bool) {
 			return nil, nil, false //nolint:nilerr // ok is the answer
 		}
 		start := int(decoder.InputOffset()) - len(raw)
-		at := place{text: text[start : start+len(raw)], base: bytes.Count(text[:start], []byte("\n"))}
+		at := &place{text: text[start : start+len(raw)], base: bytes.Count(text[:start], []byte("\n"))}
 		objects, problems := jsonObjects(file, at, 0)
 		found, errs = append(found, objects...), append(errs, problems...)
 	}
 }
 
 // jsonObjects lists the object in at.text or, if it is a List, the objects in it.
-func jsonObjects(file string, at place, level int) ([]object, Errors) {
+func jsonObjects(file string, at *place, level int) ([]object, Errors) {
 	o, errs := newObject(file, at.text, at)
 	if len(errs) > 0 {
 		return nil, errs
@@ -49,7 +49,7 @@ func jsonObjects(file string, at place, level int) ([]object, Errors) {
 }
 
 // jsonItems finds the text of each item of a List and counts the lines before it.
-func jsonItems(list place) (items []place, problem string) {
+func jsonItems(list *place) (items []*place, problem string) {
 	decoder := json.NewDecoder(bytes.NewReader(list.text))
 	if _, err := decoder.Token(); err != nil { // the opening brace
 		return nil, err.Error()
@@ -84,7 +84,7 @@ func jsonItems(list place) (items []place, problem string) {
 }
 
 // itemsOf reads the array that the decoder stands before.
-func itemsOf(decoder *json.Decoder, list place) ([]place, error) {
+func itemsOf(decoder *json.Decoder, list *place) ([]*place, error) {
 	token, err := decoder.Token()
 	if err != nil || token == nil { // "items": null
 		return nil, err
@@ -92,7 +92,7 @@ func itemsOf(decoder *json.Decoder, list place) ([]place, error) {
 	if token != json.Delim('[') {
 		return nil, errors.New("items: must be a list")
 	}
-	var items []place
+	var items []*place
 	line, counted := list.base, 0
 	for decoder.More() {
 		var raw json.RawMessage
@@ -103,14 +103,14 @@ func itemsOf(decoder *json.Decoder, list place) ([]place, error) {
 		start := end - len(raw)
 		line += bytes.Count(list.text[counted:start], []byte("\n"))
 		counted = start
-		items = append(items, place{text: list.text[start:end], base: line})
+		items = append(items, &place{text: list.text[start:end], base: line})
 	}
 	_, err = decoder.Token()
 	return items, err
 }
 
 // completeText gives the item of a typed list (PodList) the kind that the list's own kind implies.
-func completeText(list object, item place) place {
+func completeText(list object, item *place) *place {
 	kind := itemKind(list.kind)
 	var header map[string]json.RawMessage
 	if kind == "" || json.Unmarshal(item.text, &header) != nil || header == nil || header["kind"] != nil {
@@ -124,8 +124,7 @@ func completeText(list object, item place) place {
 	if rest[0] != '}' {
 		prefix += ","
 	}
-	item.text = append([]byte(prefix), item.text[1:]...)
-	return item
+	return &place{text: append([]byte(prefix), item.text[1:]...), base: item.base}
 }
 
 func quote(s string) string {

@@ -18,18 +18,18 @@ type object struct {
 	namespace  string
 	hasItems   bool
 	raw        []byte // JSON
-	place      place
+	place      *place
 }
 
-// place finds lines. Exactly one of node and text is set: JSON is parsed into nodes only when a line is asked for.
+// place finds lines. JSON is parsed into nodes only when a line is first asked for.
 type place struct {
 	node *yaml.Node
-	text []byte
-	base int // lines before text
+	text []byte // of a JSON object
+	base int    // lines before text
 }
 
 // newObject reads what every object has. It reports a value of another shape, and an object without a kind.
-func newObject(file string, raw []byte, at place) (object, Errors) {
+func newObject(file string, raw []byte, at *place) (object, Errors) {
 	o := object{file: file, raw: raw, place: at}
 	var header struct {
 		APIVersion any             `json:"apiVersion"`

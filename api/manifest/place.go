@@ -9,12 +9,12 @@ import (
 
 // line of the field at path, such as spec.containers[0].image; for a field that is not there, the line of the nearest
 // object around it that is.
-func (p place) line(path string) int {
-	node := p.node
-	if node == nil {
-		node = parseText(p.text)
+func (p *place) line(path string) int {
+	if p.node == nil {
+		p.node = parseText(p.text)
 	}
-	if node = content(node); node == nil {
+	node := content(p.node)
+	if node == nil {
 		return p.base + 1
 	}
 	line := node.Line
@@ -31,7 +31,7 @@ func (p place) line(path string) int {
 func parseText(text []byte) *yaml.Node {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
-		return nil // a text that JSON accepts and YAML does not: the first line must do
+		return &yaml.Node{Kind: yaml.ScalarNode, Line: 1} // JSON that is no YAML: the first line must do
 	}
 	return &document
 }

@@ -11,11 +11,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// maxYAMLBytes keeps memory within a few gigabytes: a parsed document takes some 25 times its text.
+const maxYAMLBytes = 128 << 20
+
 // yamlLine finds the line in an error text of the YAML parser, which has no other way to tell.
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
 
 // readYAML reads the objects of all documents. A document that cannot be parsed ends the file.
 func readYAML(file string, text []byte) ([]object, Errors) {
+	if len(text) > maxYAMLBytes {
+		return nil, Errors{{File: file, Problem: fmt.Sprintf("too large: at most %d MiB of YAML are read; JSON may have more", maxYAMLBytes>>20)}}
+	}
 	var found []object
 	var errs Errors
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
@@ -58,7 +64,7 @@ func yamlObjects(file string, node *yaml.Node, level int) ([]object, Errors) {
 	if err != nil {
 		return nil, Errors{{File: file, Line: err.line, Problem: err.problem}}
 	}
-	o, errs := newObject(file, raw, place{node: node})
+	o, errs := newObject(file, raw, &place{node: node})
 	if len(errs) > 0 {
 		return nil, errs
 	}
