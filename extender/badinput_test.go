@@ -53,6 +53,14 @@ func TestBadBodiesAre400AndNameTheField(t *testing.T) {
 			`Pod.spec.containers["main"].resources.requests["memory"]: `},
 		{"milli CPU past 64 bits", `{"Pod":` + asking(`{"cpu":"9223372036854776"}`) + `,"NodeNames":["a"]}`,
 			`Pod.spec.containers["main"].resources.requests["cpu"]: `},
+		{"a request past any number", `{"Pod":` + asking(`{"memory":"1e30"}`) + `,"NodeNames":["a"]}`,
+			`Pod.spec.containers["main"].resources.requests["memory"]: 1e30 is more than can be counted`},
+		{"a number that takes for ever to read", `{"Pod":` + asking(`{"cpu":"1e-1000000000"}`) + `,"NodeNames":["a"]}`,
+			"Pod: a number has a negative exponent"},
+		{"the same without quotes", `{"Pod":` + asking(`{"cpu": -1.5E-1000000000 }`) + `,"NodeNames":["a"]}`,
+			"Pod: a number has a negative exponent"},
+		{"a number of many digits", `{"Pod":` + asking(`{"cpu":"`+strings.Repeat("7", 1<<20)+`"}`) + `,"NodeNames":["a"]}`,
+			"Pod: a number has more than"},
 		{"a quantity that is none", `{"Pod":` + asking(`{"cpu":"many"}`) + `,"NodeNames":["a"]}`, "Pod: "},
 		{"containers that pass 64 bits together", `{"Pod":{"metadata":{"uid":"u1"},"spec":{
 			"initContainers":[{"name":"one","resources":{"requests":{"memory":"5E"}}}],
@@ -104,9 +112,11 @@ func TestBadNodeListsAre400AndNameTheField(t *testing.T) {
 
 func TestSoundBodiesOfAnotherVersion(t *testing.T) {
 	for name, body := range map[string]string{
-		"unknown members":           `{"Pod":` + onePod + `,"NodeNames":["open"],"Hints":{"x":["]}"]},"More":null}`,
-		"lower case":                `{"pod":` + onePod + `,"nodenames":["open"]}`,
-		"names that are escaped":    `{"Pod":` + onePod + `,"NodeNames":["\u006fpen"]}`,
+		"unknown members":        `{"Pod":` + onePod + `,"NodeNames":["open"],"Hints":{"x":["]}"]},"More":null}`,
+		"lower case":             `{"pod":` + onePod + `,"nodenames":["open"]}`,
+		"names that are escaped": `{"Pod":` + onePod + `,"NodeNames":["\u006fpen"]}`,
+		"words that begin as a number does": `{"Pod":{"metadata":{"uid":"u1","labels":{"a":"x1e-12345","b":"1e-12345x","c":"1e12345",
+			"d":"1e-123"}},"spec":{"overhead":{"cpu":"1e-3"}}},"NodeNames":["open"]}`,
 		"unknown fields of the pod": `{"Pod":{"metadata":{"uid":"u1"},"spec":{"invented":1}},"NodeNames":[ "open" ]}`,
 	} {
 		t.Run(name, func(t *testing.T) {

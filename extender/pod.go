@@ -15,6 +15,9 @@ func readPod(raw []byte) (*corev1.Pod, error) {
 	if !given(raw) {
 		return nil, bad("Pod", "missing")
 	}
+	if err := checkNumbers(raw); err != nil {
+		return nil, err
+	}
 	pod := new(corev1.Pod)
 	if err := json.Unmarshal(raw, pod); err != nil {
 		return nil, bad("Pod", "%v", err)
