@@ -3,7 +3,6 @@ package capacity
 import (
 	"fmt"
 	"math/rand"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -99,11 +98,6 @@ func (w *world) apply(p Plan, now time.Time) {
 }
 
 func (w *world) plan() Plan { return NewPlan(w.view(0, start), start) }
-
-func (w *world) claim(name string) *v1alpha1.NodeClaim {
-	i := slices.IndexFunc(w.claims, func(c *v1alpha1.NodeClaim) bool { return c.Name == name })
-	return w.claims[i]
-}
 
 // makePool makes a pool of provider sim with at most so many nodes.
 func makePool(name string, most int32, shapes ...v1alpha1.Shape) *v1alpha1.NodePool {

@@ -43,16 +43,11 @@ type planMachine struct {
 	Resources   map[string]string `json:"resources"`
 	Allocatable map[string]string `json:"allocatable"`
 	// Use is what the pods and DaemonSets will have asked for, as a share of allocatable.
-	Use         planUse  `json:"use"`
-	CostPerHour float64  `json:"costPerHour"`
-	Pods        []string `json:"pods"`
+	Use         map[string]float64 `json:"use"`
+	CostPerHour float64            `json:"costPerHour"`
+	Pods        []string           `json:"pods"`
 
 	workloads string
-}
-
-type planUse struct {
-	CPU    float64 `json:"cpu"`
-	Memory float64 `json:"memory"`
 }
 
 // planReserve is room on a machine in flight.
@@ -113,10 +108,7 @@ func newPlanMachine(c capacity.Create, daemons []*capacity.Daemon, workloads map
 	return planMachine{
 		Claim: c.Claim.Name, Pool: c.Claim.Spec.Pool, Shape: c.Claim.Spec.Shape,
 		Resources: amounts(c.Claim.Spec.Resources), Allocatable: amounts(node.Allocatable.List()),
-		Use: planUse{
-			CPU:    share(used.MilliCPU, node.Allocatable.MilliCPU),
-			Memory: share(used.Memory, node.Allocatable.Memory),
-		},
+		Use:         shares(used, node.Allocatable),
 		CostPerHour: rounded(c.Cost, 1e6), Pods: keysOf(c.Pods), workloads: crowd(c.Pods, workloads),
 	}
 }
@@ -160,12 +152,17 @@ func amounts(list corev1.ResourceList) map[string]string {
 	return out
 }
 
-// share is a part of a whole, in thousandths.
-func share(part, whole int64) float64 {
-	if whole <= 0 {
-		return 0
+// shares are the parts of a whole that are used, in thousandths.
+func shares(used, of capacity.Resources) map[string]float64 {
+	out := map[string]float64{}
+	part := used.List()
+	for name, whole := range of.List() {
+		q := part[name]
+		if whole.Sign() > 0 {
+			out[string(name)] = rounded(q.AsApproximateFloat64()/whole.AsApproximateFloat64(), 1000)
+		}
 	}
-	return rounded(float64(part)/float64(whole), 1000)
+	return out
 }
 
 func rounded(v, per float64) float64 { return math.Round(v*per) / per }

@@ -69,13 +69,13 @@ func TestTheDocumentNamesEveryField(t *testing.T) {
 	fields(plan, func(name string) { require.True(t, strings.Contains(string(page), "`"+name+"`"), name) })
 }
 
-// fields visits the names of all fields but those of resource lists, which are resources.
+// fields visits the names of all fields but those of resource lists, which are names of resources.
 func fields(v any, visit func(string)) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, inner := range v {
 			visit(name)
-			if name != "resources" && name != "allocatable" {
+			if name != "resources" && name != "allocatable" && name != "use" {
 				fields(inner, visit)
 			}
 		}

@@ -52,8 +52,8 @@ func (r planReport) writeMachines(out *strings.Builder) {
 	counts := map[string]int{}
 	var order []string
 	for _, m := range r.Machines {
-		line := fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%.0f%%\t%.0f%%\t%s", m.Pool, m.Shape, m.Resources["cpu"], m.Resources["memory"],
-			money(m.CostPerHour), 100*m.Use.CPU, 100*m.Use.Memory, m.workloads)
+		line := fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", m.Pool, m.Shape, m.Resources["cpu"], m.Resources["memory"],
+			money(m.CostPerHour), m.used(), m.workloads)
 		if counts[line] == 0 {
 			order = append(order, line)
 		}
@@ -63,7 +63,18 @@ func (r planReport) writeMachines(out *strings.Builder) {
 	for _, line := range order {
 		lines = append(lines, fmt.Sprintf("%d\t%s", counts[line], line))
 	}
-	table(out, "COUNT\tPOOL\tSHAPE\tCPU\tMEMORY\tPER HOUR\tCPU USE\tMEMORY USE\tPODS ON EACH", lines)
+	table(out, "COUNT\tPOOL\tSHAPE\tCPU\tMEMORY\tPER HOUR\tUSE\tPODS ON EACH", lines)
+}
+
+// used is the use of cpu, memory and every extended resource.
+func (m planMachine) used() string {
+	text := fmt.Sprintf("cpu %.0f%%, memory %.0f%%", 100*m.Use["cpu"], 100*m.Use["memory"])
+	for _, name := range slices.Sorted(maps.Keys(m.Use)) {
+		if strings.Contains(name, "/") {
+			text += fmt.Sprintf(", %s %.0f%%", name, 100*m.Use[name])
+		}
+	}
+	return text
 }
 
 // writePlaces lists the places that carry pods of one fate.
