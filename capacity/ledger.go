@@ -24,9 +24,9 @@ type Shortfall struct {
 	Refused sets.Set[string]
 	// RefusedUntil: the scheduler was woken for this pod, and asked about no node that was there at this time.
 	RefusedUntil time.Time
-	// Nudges counts the wake-ups since the extender was last asked, Nudged is the last of them.
-	Nudges int
-	Nudged time.Time
+	// Nudges counts the wake-ups since the extender was last asked; FirstNudged and Nudged are the first and the last.
+	Nudges              int
+	FirstNudged, Nudged time.Time
 }
 
 // RefusesNode says whether the scheduler's own filters are known to refuse a node, first seen at since, for this pod.
@@ -66,18 +66,33 @@ func (l *ledger) watched(p *Pod, now time.Time) (fresh bool) {
 
 func (l *ledger) withdraw(uid types.UID) { delete(l.byPod, uid) }
 
-// ignoredNudges is how often a pod is woken for room that the scheduler does not ask about before that room is taken
-// for refused by the scheduler's own filters.
-const ignoredNudges = 2
+// A pod that is woken for room, and that the scheduler does not ask about, is taken for refused by the scheduler's own
+// filters. But a scheduler may be slow to ask: a pod whose last attempt ended in an error sits out its back-off (2 s at
+// most with the shipped configuration, and its queue is flushed once a second), and a long queue or a slow client comes
+// before it. So the pod must have been woken for a while, and the scheduler must have been idle; or it was long enough
+// for any queue.
+const (
+	ignoredFor  = 10 * time.Second
+	idleFor     = time.Second
+	ignoredLong = time.Minute
+)
 
-func (l *ledger) nudged(uid types.UID, now time.Time) {
+// nudged records a wake-up. When the scheduler last asked about any pod is heard.
+func (l *ledger) nudged(uid types.UID, heard, now time.Time) {
 	s, known := l.byPod[uid]
 	if !known {
 		return
 	}
-	if s.Nudges >= ignoredNudges {
-		s.RefusedUntil, s.Nudges = s.Nudged, 0
+	if s.Nudges > 0 && ignored(now.Sub(s.FirstNudged), now.Sub(heard)) {
+		s.RefusedUntil, s.Nudges = s.FirstNudged, 0
+	}
+	if s.Nudges == 0 {
+		s.FirstNudged = now
 	}
 	s.Nudges++
 	s.Nudged = now
+}
+
+func ignored(woken, idle time.Duration) bool {
+	return woken >= ignoredLong || woken >= ignoredFor && idle >= idleFor
 }

@@ -38,6 +38,7 @@ type Live struct {
 	classes  Classes
 	ledger   ledger
 	calls    *callLog
+	heard    time.Time // when a place scheduler last asked about any pod
 
 	gone       *lru.Cache[types.UID, bool] // pods that were deleted
 	generation uint64                      // rises with every change that a decision may depend on

@@ -49,6 +49,7 @@ func (l *Live) Place(ctx context.Context, call Call) (Placement, error) {
 	if !l.calls.arrive(call.Pod.UID, call.Number) {
 		return Placement{}, ErrSuperseded
 	}
+	l.heard = call.Now
 	if l.settled(call.Pod.UID) {
 		return Placement{}, ErrSettled
 	}
