@@ -53,7 +53,9 @@ func isScalar(name corev1.ResourceName) bool {
 // setScalar keeps no zeros: every kubelet reports huge pages of no size, and a map less per node and pod is worth it.
 func (r *Resources) setScalar(name corev1.ResourceName, v int64) {
 	if v == 0 {
-		delete(r.Scalar, name)
+		if delete(r.Scalar, name); len(r.Scalar) == 0 {
+			r.Scalar = nil
+		}
 		return
 	}
 	if r.Scalar == nil {
