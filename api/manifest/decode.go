@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"reflect"
 	"regexp"
 	"strconv"
 
@@ -16,6 +17,9 @@ var strictError = regexp.MustCompile(`^(unknown|duplicate) field (".*")$`)
 
 // decode reads the object into one of the API's Go types, strictly.
 func decode[T any](o object) (*T, Errors) {
+	if errs := o.slow(reflect.TypeFor[T]()); len(errs) > 0 {
+		return nil, errs
+	}
 	out := new(T)
 	strict, err := kjson.UnmarshalStrict(o.raw, out)
 	if err != nil {
@@ -51,7 +55,7 @@ func decodeOurs[T any](o object) (*T, Errors) {
 	if err := utiljson.Unmarshal(o.raw, &content); err != nil {
 		return nil, Errors{o.problem("", "%v", err)}
 	}
-	if errs := o.checkHeader(); len(errs) > 0 {
+	if errs := append(o.slow(reflect.TypeFor[T]()), o.checkHeader()...); len(errs) > 0 {
 		return nil, errs
 	}
 	if errs := all[o.kind].check(o, content); len(errs) > 0 {

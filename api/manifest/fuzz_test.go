@@ -18,6 +18,7 @@ var seeds = []string{
 	`{"apiVersion":"v1","kind":"PodList","items":[{},null,7,{"metadata":null}]}`,
 	`{"apiVersion":"v1","kind":"List","items":null}`,
 	"kind: List\napiVersion: v1\nitems:\n- kind: NodePool\n  apiVersion: muster.sh/v1alpha1\n  metadata: {name: [x]}\n",
+	`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"resources":{"requests":{"cpu":"1e-99999999"}}}]}}`,
 	"a: yes\nb: 0o17\nc: 017\nd: 2001-01-01\ne: 1_000\nf: !!str 7\ng: ~\nh: 1e3\ni: .5\nj: 0x1F\nk: n\n",
 }
 

@@ -41,6 +41,31 @@ func TestHostileInputIsRefusedInTime(t *testing.T) {
 	}
 }
 
+// Each of these would take minutes or more; the test's own deadline is the assertion.
+func TestQuantitiesThatTakeForEverAreRefused(t *testing.T) {
+	long := strings.Repeat("7", 1<<20)
+	for name, c := range map[string]struct{ amount, shown string }{
+		"a tiny number":         {`"1e-1000000000"`, `"1e-1000000000"`},
+		"without quotes":        {`1E-1000000000`, `1E-1000000000`},
+		"a number of a million": {`"` + long + `"`, `"` + long[:63] + "..."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := clusterFrom(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","annotations":{"x":"1e-12345"}},
+				"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":` + c.amount + `}}}]}}`)
+			require.EqualError(t, err, "cluster.yaml:2: spec.containers[0].resources.requests[cpu]: Invalid value: "+c.shown+
+				`: must be a quantity such as 500m, 2, "1.5" or 8Gi (Pod default/a)`)
+			_, err = poolsFrom(`{"apiVersion":"muster.sh/v1alpha1","kind":"NodePool","metadata":{"name":"a"},"spec":{"provider":"p",
+				"template":{"shapes":[{"name":"s","resources":{"memory":"1Gi","cpu":` + c.amount + `}}]},"limits":{"maxNodes":1}}}`)
+			require.EqualError(t, err, "a.yaml:2: spec.template.shapes[0].resources[cpu]: Invalid value: "+c.shown+
+				`: must be a quantity such as 500m, 2, "1.5" or 8Gi (NodePool a)`)
+		})
+	}
+	got, err := clusterFrom(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","annotations":{"x":"1e-12345"}},
+		"spec":{"containers":[{"name":"c"}]}}`)
+	require.NoError(t, err, "what only looks like one is left alone")
+	require.Len(t, got.Pods, 1)
+}
+
 func TestFilesThatCannotBeRead(t *testing.T) {
 	_, err := ReadPools()
 	require.EqualError(t, err, "no file was named")

@@ -51,6 +51,9 @@ func mismatch(t reflect.Type, value any, path string) (at, problem string) {
 		}
 	}
 	text, err := json.Marshal(value)
+	if isSlow(t, text) {
+		return path, fmt.Sprintf("Invalid value: %s: must be %s", shorten(text), expectation(t))
+	}
 	if err == nil {
 		err = json.Unmarshal(text, reflect.New(t).Interface())
 	}
