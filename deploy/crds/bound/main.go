@@ -1,6 +1,7 @@
-// Command bound gives every quantity in the generated CustomResourceDefinitions a maximal length. controller-gen has no
-// marker for the values of a map, and without a bound the API server estimates each CEL rule over resources at several
-// megabytes a value and refuses the definition.
+// Command bound narrows every quantity in the generated CustomResourceDefinitions; controller-gen has no marker for the
+// values of a map. A maximal length, since without one the API server estimates each CEL rule over resources at several
+// megabytes a value and refuses the definition. An exponent of at most two digits, since 1e-10000000 keeps whoever reads
+// it busy for seconds: the API server while it judges the object, and Muster's watch for good once it were stored.
 package main
 
 import (
@@ -11,8 +12,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// quantityLength is enough for every quantity that fits 64 bits, in any spelling people write.
-const quantityLength = 32
+// Enough for every quantity that fits 64 bits, in any spelling people write.
+const (
+	quantityLength  = 32
+	quantityPattern = `^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]{1,2})?$`
+)
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -58,12 +62,12 @@ func rewrite(file string) error {
 	return os.WriteFile(file, append([]byte("---\n"), text...), 0o644)
 }
 
-// bound walks v and sets maxLength beside every x-kubernetes-int-or-string that has a pattern: that is a quantity.
+// bound walks v and narrows every x-kubernetes-int-or-string that has a pattern: that is a quantity.
 func bound(v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		if v["x-kubernetes-int-or-string"] == true && v["pattern"] != nil {
-			v["maxLength"] = quantityLength
+			v["maxLength"], v["pattern"] = quantityLength, quantityPattern
 		}
 		for _, child := range v {
 			bound(child)
