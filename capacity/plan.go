@@ -46,6 +46,7 @@ type Reservation struct {
 func NewPlan(v *View, now time.Time) Plan {
 	p := newPlanner(v, now)
 	p.keep()
+	p.roomy()
 	for _, b := range p.batches {
 		p.settle(b)
 		p.giveUp(b)

@@ -26,7 +26,7 @@ func twentyShapes() []*v1alpha1.NodePool {
 func (w *world) sizedPods(seed int64, n, sizes int) {
 	r := rand.New(rand.NewSource(seed))
 	for i := range sizes {
-		cpu, memory := 100+50*r.Intn(80), 128*(1+r.Intn(100))
+		cpu, memory := 100+r.Intn(4000), 128+r.Intn(12_800)
 		w.pending(fmt.Sprintf("size%d", i), n/sizes,
 			"cpu", strconv.Itoa(cpu)+"m", "memory", strconv.Itoa(memory)+"Mi")
 	}
@@ -35,7 +35,7 @@ func (w *world) sizedPods(seed int64, n, sizes int) {
 func BenchmarkPlan(b *testing.B) {
 	for _, c := range []struct {
 		pods, sizes, nodes int
-	}{{10_000, 100, 0}, {10_000, 100, 5000}, {300, 5, 100}} {
+	}{{10_000, 100, 0}, {10_000, 100, 5000}, {10_000, 10_000, 0}, {300, 5, 100}} {
 		b.Run(fmt.Sprintf("pods=%d/sizes=%d/nodes=%d", c.pods, c.sizes, c.nodes), func(b *testing.B) {
 			w := newWorld(twentyShapes()...)
 			w.sizedPods(1, c.pods, c.sizes)

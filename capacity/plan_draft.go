@@ -1,9 +1,6 @@
 package capacity
 
 import (
-	"math"
-	"strings"
-
 	"github.com/muster-sh/muster/policy"
 )
 
@@ -13,10 +10,13 @@ type draft struct {
 	goal    policy.Goal
 	batches []*batch
 	left    []int                      // pods of each batch that have no machine yet
+	skip    []int                      // for a batch that is used up: where to look for the next
 	budgets map[*vendor]*policy.Budget // what each pool may still buy
 	lots    []lot
 	bill    policy.Bill
-	ranks   []int // of each batch: where its priority is counted in the bill
+	ranks   []int        // of each batch: where its priority is counted in the bill
+	won     []*blueprint // the best machine of each tier when they were last compared
+	effort  int          // batches looked at so far
 }
 
 // lot is a number of machines that are alike and carry alike.
@@ -30,7 +30,7 @@ type lot struct {
 type packed struct{ batch, pods int }
 
 func (m *market) newDraft(batches []*batch, goal policy.Goal) *draft {
-	d := &draft{market: m, goal: goal, batches: batches, budgets: map[*vendor]*policy.Budget{}}
+	d := &draft{market: m, goal: goal, batches: batches, budgets: map[*vendor]*policy.Budget{}, won: make([]*blueprint, len(m.tiers))}
 	for _, s := range m.vendors {
 		d.budgets[s] = s.budget.Clone()
 	}
@@ -39,7 +39,7 @@ func (m *market) newDraft(batches []*batch, goal policy.Goal) *draft {
 		if i > 0 && b.priority != batches[i-1].priority {
 			rank += 1 + len(m.tiers)
 		}
-		d.left = append(d.left, len(b.pods))
+		d.left, d.skip = append(d.left, len(b.pods)), append(d.skip, i+1)
 		d.ranks = append(d.ranks, rank)
 	}
 	d.bill.Served = make([]int, rank+1+len(m.tiers))
@@ -60,125 +60,57 @@ func (d *draft) fillAll() {
 	}
 }
 
+// maxEffort bounds the comparison of machines: beyond it, what won last is bought again as long as it will do. Only
+// plans for many thousands of pods that all differ get there.
+const maxEffort = 10_000_000
+
+// live is the first batch from i on that still has pods.
+func (d *draft) live(i int) int {
+	end := i
+	for end < len(d.left) && d.left[end] == 0 {
+		end = d.skip[end]
+	}
+	for i < end {
+		i, d.skip[i] = d.skip[i], end
+	}
+	return end
+}
+
 // choose picks the best machine for a batch in the first tier that has one.
 func (d *draft) choose(batch int) (lot, bool) {
-	for _, tier := range d.tiers {
-		var best lot
-		var offered policy.Offer
-		for _, s := range tier {
-			for _, b := range s.onSale(d.budgets[s]) {
-				if !b.takes(d.batches[batch].class) || d.budgets[s].Refuses(b.machine) != "" {
-					continue
-				}
-				l, offer := d.fill(b, batch)
-				if best.blueprint == nil || d.goal.Better(offer, offered) {
-					best, offered = l, offer
-				}
-			}
+	for tier, sellers := range d.tiers {
+		if won := d.won[tier]; d.effort > maxEffort && won != nil && d.sells(won, batch) {
+			l, _ := d.fill(won, batch)
+			return l, true
 		}
-		if best.blueprint != nil {
-			return best, true
+		if l, found := d.compare(sellers, batch); found {
+			return l, true
 		}
 	}
 	return lot{}, false
 }
 
-// fill packs pods into one machine, the given batch and those after it in their order, and works out how many such
-// machines can be packed alike: a machine that takes the last of a batch is the only one of its kind.
-func (d *draft) fill(b *blueprint, first int) (lot, policy.Offer) {
-	l := lot{blueprint: b, machines: math.MaxInt}
-	offer := policy.Offer{Cost: b.cost}
-	free := b.free.Clone()
-	for i := first; i < len(d.batches) && free.Pods > 0; i++ {
-		class := d.batches[i].class
-		if d.left[i] == 0 || !b.takes(class) {
-			continue
+// compare fills every machine that the sellers have for a batch, and picks the best.
+func (d *draft) compare(sellers []*vendor, batch int) (best lot, found bool) {
+	var offered policy.Offer
+	for _, s := range sellers {
+		for _, b := range s.onSale(d.budgets[s]) {
+			if !d.sells(b, batch) {
+				continue
+			}
+			l, offer := d.fill(b, batch)
+			if !found || d.goal.Better(offer, offered) {
+				best, offered, found = l, offer, true
+				d.won[s.tier] = b
+			}
 		}
-		n := times(free, class.ask.Requests, d.left[i])
-		if n == 0 {
-			continue
-		}
-		free.subTimes(class.ask.Requests, int64(n))
-		l.packed = append(l.packed, packed{batch: i, pods: n})
-		l.machines = min(l.machines, d.left[i]/n)
-		if n == d.left[i] {
-			l.machines = 1
-		}
-		offer.Packed += class.size * float64(n)
 	}
-	offer.Idle = idle(b, free)
-	if b.vendor.sizes != nil {
-		l.blueprint = d.shrink(b, free, l.packed)
-		offer.Cost = l.cost
-	}
-	return l, offer
+	return best, found
 }
 
-// times is how often an amount fits into what is free, at most so often. Kinds that are not asked for are never short.
-func times(free, ask Resources, most int) int {
-	n := int64(most)
-	fit := func(have, want int64) {
-		if want > 0 {
-			n = min(n, max(have, 0)/want)
-		}
-	}
-	fit(free.Pods, ask.Pods)
-	fit(free.MilliCPU, ask.MilliCPU)
-	fit(free.Memory, ask.Memory)
-	fit(free.EphemeralStorage, ask.EphemeralStorage)
-	for name, want := range ask.Scalar {
-		fit(free.Scalar[name], want)
-	}
-	return int(n)
-}
-
-// subTimes takes o off n times; the caller knows that it fits so often.
-func (r *Resources) subTimes(o Resources, n int64) {
-	r.Pods -= o.Pods * n
-	r.MilliCPU -= max(o.MilliCPU, 0) * n
-	r.Memory -= max(o.Memory, 0) * n
-	r.EphemeralStorage -= max(o.EphemeralStorage, 0) * n
-	for name, v := range o.Scalar {
-		if v > 0 {
-			r.Scalar[name] -= v * n
-		}
-	}
-}
-
-// idle says whether the machine has an extended resource that nothing packed asks for.
-func idle(b *blueprint, free Resources) bool {
-	for name, v := range b.free.Scalar {
-		if v > 0 && free.Scalar[name] == v && strings.Contains(string(name), "/") {
-			return true
-		}
-	}
-	return false
-}
-
-// shrink finds the smallest size that still carries what was packed into the largest.
-func (d *draft) shrink(b *blueprint, free Resources, carried []packed) *blueprint {
-	cpu := addSaturated(ResourcesOf(b.machine).MilliCPU, -max(free.MilliCPU, 0))
-	memory := addSaturated(ResourcesOf(b.machine).Memory, -max(free.Memory, 0))
-	shape, ok := b.vendor.sizes.Smallest(cpu, memory)
-	if !ok {
-		return b
-	}
-	if small := b.vendor.size(shape); d.carries(small, carried) {
-		return small
-	}
-	return b
-}
-
-func (d *draft) carries(b *blueprint, carried []packed) bool {
-	free := b.free.Clone()
-	for _, p := range carried {
-		class := d.batches[p.batch].class
-		if !b.takes(class) || times(free, class.ask.Requests, p.pods) < p.pods {
-			return false
-		}
-		free.subTimes(class.ask.Requests, int64(p.pods))
-	}
-	return true
+// sells says whether a machine takes pods of a batch and is within the limits.
+func (d *draft) sells(b *blueprint, batch int) bool {
+	return b.takes(d.batches[batch].class) && d.budgets[b.vendor].Refuses(b.machine) == ""
 }
 
 // buy takes as many machines of a lot as are of use and within the limits.

@@ -42,6 +42,21 @@ func (p *planner) giveUp(b *batch) {
 	})
 }
 
+// roomy leaves nodes out that have no room for the smallest pod there is.
+func (p *planner) roomy() {
+	if len(p.batches) == 0 {
+		return
+	}
+	least := p.batches[0].class.ask.Requests
+	cpu, memory := least.MilliCPU, least.Memory
+	for _, b := range p.batches {
+		cpu, memory = min(cpu, b.class.ask.Requests.MilliCPU), min(memory, b.class.ask.Requests.Memory)
+	}
+	p.open = slices.DeleteFunc(p.open, func(pl *place) bool {
+		return cpu > 0 && cpu > pl.free.MilliCPU || memory > 0 && memory > pl.free.Memory || pl.free.Pods <= 0
+	})
+}
+
 // settle gives the pods of a batch the room that there is, first fit: on open nodes, then on machines in flight. A pod
 // that cannot be judged for a machine that is not there, or that left machines unused, takes only the former.
 func (p *planner) settle(b *batch) {

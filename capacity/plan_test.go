@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/policy"
 )
 
 func small() v1alpha1.Shape { return makeShape("small", "cpu", "4", "memory", "8Gi") }
@@ -169,5 +170,22 @@ func TestAReasonNamesWhatTheLargestShapeOffers(t *testing.T) {
 		"huge-0":   {CodeInsufficient, "hugepages-2Mi"},
 	} {
 		require.Equal(t, want, plan.Outcomes[uid].Reason)
+	}
+}
+
+func TestAPlanThatComparesNoMoreServesNoFewer(t *testing.T) {
+	for seed := range int64(50) {
+		w := randomWorld(seed)
+		for _, p := range w.pools {
+			p.Spec.Limits, p.Spec.ScaleUp.MaxInFlight = v1alpha1.Limits{MaxNodes: 1000}, 0
+		}
+		p := newPlanner(w.view(0, start), start)
+		for _, goal := range policy.Goals() {
+			full, tired := p.market.newDraft(p.batches, goal), p.market.newDraft(p.batches, goal)
+			tired.effort = maxEffort
+			full.fillAll()
+			tired.fillAll()
+			require.Equal(t, full.bill.Served, tired.bill.Served, "seed %d", seed)
+		}
 	}
 }
