@@ -11,16 +11,16 @@ import (
 type cause string
 
 const (
-	causeInFlight    cause = "in_flight"
-	causeMediaType   cause = "media_type"
-	causeTooLarge    cause = "too_large"
-	causeBadRequest  cause = "bad_request"
-	causeUnready     cause = "not_ready"
-	causeSuperseded  cause = "superseded"
-	causeDeadline    cause = "deadline"
-	causeCallerGone  cause = "caller_gone"
-	causeInternal    cause = "internal"
-	causeUnreachable cause = "body_unread"
+	causeInFlight   cause = "in_flight"
+	causeMediaType  cause = "media_type"
+	causeTooLarge   cause = "too_large"
+	causeBadRequest cause = "bad_request"
+	causeUnready    cause = "not_ready"
+	causeSuperseded cause = "superseded"
+	causeDeadline   cause = "deadline"
+	causeCallerGone cause = "caller_gone"
+	causeInternal   cause = "internal"
+	causeUnread     cause = "body_unread"
 )
 
 type metrics struct {

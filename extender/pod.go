@@ -34,13 +34,15 @@ func checkRequests(pod *corev1.Pod) error {
 	sum := requestSum{}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		if err := sum.add(fmt.Sprintf("Pod.spec.initContainers[%q].resources.requests", c.Name), c.Resources.Requests); err != nil {
+		field := fmt.Sprintf("Pod.spec.initContainers[%q].resources.requests", c.Name)
+		if err := sum.add(field, c.Resources.Requests); err != nil {
 			return err
 		}
 	}
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		if err := sum.add(fmt.Sprintf("Pod.spec.containers[%q].resources.requests", c.Name), c.Resources.Requests); err != nil {
+		field := fmt.Sprintf("Pod.spec.containers[%q].resources.requests", c.Name)
+		if err := sum.add(field, c.Resources.Requests); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func unread(err error, limit int64) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return bad("body", "it ended before its announced length")
 	}
-	return &refusal{http.StatusBadRequest, causeUnreachable, "body: " + err.Error()}
+	return &refusal{http.StatusBadRequest, causeUnread, "body: " + err.Error()}
 }
 
 func tooLarge(limit int64) *refusal {

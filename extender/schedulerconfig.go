@@ -76,7 +76,8 @@ func readSchedulerConfig(data []byte) (*configv1.KubeSchedulerConfiguration, err
 	}
 	config, ok := object.(*configv1.KubeSchedulerConfiguration)
 	if !ok {
-		return nil, fmt.Errorf("kind: %s is not accepted, %s is", kind, configv1.SchemeGroupVersion.WithKind("KubeSchedulerConfiguration"))
+		want := configv1.SchemeGroupVersion.WithKind("KubeSchedulerConfiguration")
+		return nil, fmt.Errorf("kind: %s is not accepted, %s is", kind, want)
 	}
 	return config, nil
 }
@@ -109,6 +110,7 @@ func (c *configCheck) client() {
 	if len(c.place) == 0 {
 		return
 	}
+	const why = "a burst of pods waits for the scheduler's own writes"
 	qps, burst := c.config.ClientConnection.QPS, c.config.ClientConnection.Burst
 	if qps == 0 {
 		qps = defaultQPS
@@ -117,9 +119,9 @@ func (c *configCheck) client() {
 		burst = defaultBurst
 	}
 	if qps > 0 && qps < wantedQPS { // negative is no limit at all
-		c.advise("clientConnection.qps", qps, fmt.Sprintf("%d or more", wantedQPS), "a burst of pods waits for the scheduler's own writes")
+		c.advise("clientConnection.qps", qps, fmt.Sprintf("%d or more", wantedQPS), why)
 	}
 	if burst < wantedBurst && qps > 0 {
-		c.advise("clientConnection.burst", burst, fmt.Sprintf("%d or more", wantedBurst), "a burst of pods waits for the scheduler's own writes")
+		c.advise("clientConnection.burst", burst, fmt.Sprintf("%d or more", wantedBurst), why)
 	}
 }

@@ -80,7 +80,8 @@ func (c *configCheck) guardEntry(i int) {
 	}
 	c.verb(i, "filterVerb", e.FilterVerb, "filter", "pods go on nodes that are being released")
 	if e.PreemptVerb == "" {
-		c.advise(entryField(i, "preemptVerb"), quote(""), quote("preempt"), "pods are killed for room on nodes that are being released")
+		c.advise(entryField(i, "preemptVerb"), quote(""), quote("preempt"),
+			"pods are killed for room on nodes that are being released")
 	} else {
 		c.verb(i, "preemptVerb", e.PreemptVerb, "preempt", "/guard has no such verb, and preemption fails")
 	}
@@ -117,7 +118,8 @@ func (c *configCheck) timeout(i int, d time.Duration) {
 	case d < shortTimeout:
 		c.advise(entryField(i, "httpTimeout"), d, "1s to 30s", "a slow moment of the machine fails scheduling")
 	case d > longTimeout:
-		c.advise(entryField(i, "httpTimeout"), d, "1s to 30s", "calls are made one after another: one that hangs stops all scheduling")
+		c.advise(entryField(i, "httpTimeout"), d, "1s to 30s",
+			"calls are made one after another: one that hangs stops all scheduling")
 	}
 }
 
@@ -125,7 +127,8 @@ func (c *configCheck) timeout(i int, d time.Duration) {
 func (c *configCheck) transport(i int, e *configv1.Extender) {
 	u, err := url.Parse(e.URLPrefix)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		c.refuse(entryField(i, "urlPrefix"), quote(e.URLPrefix), "http:// or https://, a host and a path", "it cannot be called")
+		c.refuse(entryField(i, "urlPrefix"), quote(e.URLPrefix), "http:// or https://, a host and a path",
+			"it cannot be called")
 		return
 	}
 	tls := e.TLSConfig
@@ -134,9 +137,11 @@ func (c *configCheck) transport(i int, e *configv1.Extender) {
 	}
 	switch {
 	case e.EnableHTTPS && u.Scheme != "https":
-		c.refuse(entryField(i, "enableHTTPS"), true, "an urlPrefix that begins with https://", "the calls are not encrypted all the same")
+		c.refuse(entryField(i, "enableHTTPS"), true, "an urlPrefix that begins with https://",
+			"the calls are not encrypted all the same")
 	case e.EnableHTTPS && tls.CAFile == "" && len(tls.CAData) == 0:
-		c.refuse(entryField(i, "tlsConfig.caFile"), quote(""), "a CA file (or caData)", "without one the server is not verified at all")
+		c.refuse(entryField(i, "tlsConfig.caFile"), quote(""), "a CA file (or caData)",
+			"without one the server is not verified at all")
 	case u.Scheme == "http" && !loopbackHost(u.Hostname()):
 		c.advise(entryField(i, "urlPrefix"), quote(e.URLPrefix), "https://, or a loopback address", "anybody on the way can answer")
 	}

@@ -67,7 +67,8 @@ func (c *configCheck) placeProfile(p profile) {
 	}
 	for _, name := range keptInTree {
 		if !enabledAt(p.plugins.Filter, p.plugins.MultiPoint, name) {
-			c.advise(p.field("plugins.filter"), name+" disabled", name+" enabled", "Muster does not judge what it judges, so nobody does")
+			c.advise(p.field("plugins.filter"), name+" disabled", name+" enabled",
+				"Muster does not judge what it judges, so nobody does")
 		}
 	}
 	if enabledAt(p.plugins.PostFilter, p.plugins.MultiPoint, preemptionPlugin) {
