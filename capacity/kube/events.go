@@ -26,7 +26,7 @@ const controllerName = "muster"
 // NewEvents makes a recorder; it records once Run is called.
 func NewEvents(config *rest.Config, scheme *runtime.Scheme) (*Events, error) {
 	own := rest.CopyConfig(config)
-	own.QPS, own.Burst = 50, 500
+	own.QPS, own.Burst = 100, 2000
 	cs, err := kubernetes.NewForConfig(own)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for events: %w", err)
