@@ -52,7 +52,8 @@ type Options struct {
 	// Settle is how long a restarted Muster answers no filter call; 5 s unless given. A world's first Muster is settled.
 	Settle *time.Duration
 	// Exact has the scheduler try a refused pod again at every event, as kube-scheduler does. Without it, retries that
-	// cannot but fail again are left out: the outcome is the same, and large replays are much faster.
+	// cannot but fail again are left out, which alters the order of pods by the milliseconds that they took, and makes
+	// large replays much faster.
 	Exact bool
 	// Log gets what Muster logs; nothing is logged without it.
 	Log *slog.Logger
