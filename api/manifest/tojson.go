@@ -10,7 +10,7 @@ import (
 // Bounds on what a document may be, against input that is small on disk and large in memory.
 const (
 	maxDepth   = 100     // levels of nesting; no object of Kubernetes has half of it
-	maxAliased = 1 << 20 // values that stand in the document only by way of an alias
+	maxAliased = 1 << 18 // values that stand in the document only by way of an alias
 )
 
 // treeError is a mistake in the document's structure.
