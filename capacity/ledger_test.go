@@ -1,46 +1,218 @@
 package capacity
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// A pod whose last attempt ended in an error, or that stands in a long queue, is not asked about for a while however
-// often it is woken. Buying a machine for it then would be buying for room that is there.
-func TestWakeUpsAreIgnoredOnlyAfterAWhileAndOnlyByAnIdleScheduler(t *testing.T) {
-	cases := []struct {
-		name  string
-		woken time.Duration // for how long, once a second
-		busy  bool          // other pods are asked about meanwhile
-		want  bool          // the room is taken for refused
-	}{
-		{"a back-off takes longer than two wake-ups", 9 * time.Second, false, false},
-		{"an idle scheduler that still did not ask", 11 * time.Second, false, true},
-		{"a busy scheduler may still come to it", 50 * time.Second, true, false},
-		{"no queue is that long", 61 * time.Second, true, true},
+func unschedulable(p *corev1.Pod) *corev1.Pod { return unscheduled(p, corev1.PodReasonUnschedulable) }
+
+func TestAShortfallIsCountedOncePerPod(t *testing.T) {
+	s := newScene()
+	s.nodes(makeNode("n", "cpu", "1"))
+	p := makePod("p", "cpu", "2")
+	s.pods(p)
+	s.place(p, "n")
+	s.now = at(1)
+	s.pods(unschedulable(p))
+	s.place(p, "n")
+	require.Len(t, s.View().Shortfalls, 1)
+	f := s.shortfall("p")
+	require.Equal(t, start, f.Since, "the first time counts")
+	require.Equal(t, at(1), f.Called)
+	require.Equal(t, lacks("cpu"), f.Reason)
+	require.True(t, f.Pod.Unschedulable, "the newest version of the pod is shown")
+	require.Equal(t, Demand{Pods: 1, Unplanned: 1, First: start, Last: start}, s.Demand())
+}
+
+func TestTheWatchAloneMakesAShortfall(t *testing.T) {
+	s := newScene()
+	s.pods(unschedulable(makePod("p", "cpu", "2")))
+	require.NotNil(t, s.shortfall("p"), "a cluster without nodes never asks the extender")
+	require.Zero(t, s.shortfall("p").Called)
+
+	for name, p := range map[string]*corev1.Pod{
+		"waits for its first attempt":   makePod("q"),
+		"met an error":                  unscheduled(makePod("q"), "SchedulerError"),
+		"is gated":                      unscheduled(makePod("q"), corev1.PodReasonSchedulingGated),
+		"belongs to no scheduler of us": func() *corev1.Pod { p := unschedulable(makePod("q")); p.Spec.SchedulerName = "x"; return p }(),
+	} {
+		s.pods(p)
+		require.Nil(t, s.shortfall("q"), name)
+		s.ForgetPod("q")
 	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			l := makeLive()
-			l.SetPod(makePod("waits", "cpu", "1"), start)
-			require.True(t, l.Want("waits", start))
-			for after := time.Duration(0); after <= c.woken; after += time.Second {
-				now := start.Add(after)
-				if c.busy {
-					other := Call{Number: uint64(after/time.Second) + 1, Pod: makePod("other", "cpu", "1"), Now: now}
-					_, err := l.Place(context.Background(), other)
-					require.NoError(t, err)
-				}
-				l.Nudged("waits", now)
-			}
-			until := l.ledger.byPod["waits"].RefusedUntil
-			require.Equal(t, c.want, !until.IsZero())
-			if c.want {
-				require.Equal(t, start, until, "nodes that joined after the first wake-up were not ignored")
-			}
+	guarded := unschedulable(makePod("g"))
+	guarded.Spec.SchedulerName = "default-scheduler"
+	s.pods(guarded)
+	require.NotNil(t, s.shortfall("g"))
+}
+
+func TestAShortfallIsWithdrawn(t *testing.T) {
+	for name, end := range map[string]func(s *scene, p *corev1.Pod){
+		"when the pod is bound":       func(s *scene, p *corev1.Pod) { s.pods(bound(p, "n")) },
+		"when it is deleted":          func(s *scene, p *corev1.Pod) { s.ForgetPod(p.UID) },
+		"when it is being deleted":    func(s *scene, p *corev1.Pod) { p.DeletionTimestamp = micro1(start); s.pods(p) },
+		"when it is finished":         func(s *scene, p *corev1.Pod) { p.Status.Phase = corev1.PodFailed; s.pods(p) },
+		"when it is gated":            func(s *scene, p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{}}; s.pods(p) },
+		"when room is held for it":    func(s *scene, p *corev1.Pod) { s.nodes(makeNode("n", "cpu", "4")); s.place(p, "n") },
+		"when it is nominated":        func(s *scene, p *corev1.Pod) { s.pods(nominated(p, "n")) },
+		"when it asks for less":       func(s *scene, p *corev1.Pod) { p.Status.Conditions = nil; resize(p, "1"); s.pods(p) },
+		"when it tolerates something": func(s *scene, p *corev1.Pod) { p.Status.Conditions = nil; tolerate(p); s.pods(p) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene()
+			p := unschedulable(makePod("p", "cpu", "2"))
+			s.pods(p)
+			require.NotNil(t, s.shortfall("p"))
+			end(s, p.DeepCopy())
+			require.Nil(t, s.shortfall("p"))
 		})
 	}
+}
+
+func resize(p *corev1.Pod, cores string) {
+	p.Generation++
+	p.Spec.Containers = []corev1.Container{container("main", "cpu", cores)}
+}
+
+func tolerate(p *corev1.Pod) {
+	p.Generation++
+	p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+}
+
+func TestAShortfallStays(t *testing.T) {
+	for name, event := range map[string]func(s *scene, p *corev1.Pod){
+		"when the scheduler meets an error":       func(s *scene, p *corev1.Pod) { s.pods(unscheduled(p, "SchedulerError")) },
+		"when its condition is gone":              func(s *scene, p *corev1.Pod) { p.Status.Conditions = nil; s.pods(p) },
+		"when its labels change":                  func(s *scene, p *corev1.Pod) { p.Labels = map[string]string{"a": "b"}; s.pods(p) },
+		"when its spec changes and asks the same": func(s *scene, p *corev1.Pod) { p.Generation++; p.Spec.NodeSelector = map[string]string{}; s.pods(p) },
+		"when its ask was forgotten and compiled again": func(s *scene, p *corev1.Pod) {
+			s.asks.bySignature.Purge()
+			p.Generation, p.Status.Conditions = 2, nil
+			s.pods(p)
+		},
+		"when a call for it is cancelled or superseded": func(s *scene, p *corev1.Pod) {
+			s.place(p, "n")
+			_, err := s.Place(t.Context(), Call{Number: 0, Pod: p, Nodes: []string{"n"}})
+			require.ErrorIs(t, err, ErrSuperseded)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene()
+			p := unschedulable(makePod("p", "cpu", "2"))
+			s.pods(p)
+			s.MarkPlanned(s.View().Shortfalls)
+			s.now = at(5)
+			event(s, p.DeepCopy())
+			require.NotNil(t, s.shortfall("p"))
+			require.Equal(t, start, s.shortfall("p").Since)
+			require.True(t, s.shortfall("p").Planned)
+		})
+	}
+}
+
+func TestACallForOneNodeOfManyProvesNothing(t *testing.T) {
+	s := newScene()
+	p := makePod("p", "cpu", "2")
+	s.nodes(makeNode("a", "cpu", "1"))
+	s.place(p, "a")
+	require.NotNil(t, s.shortfall("p"), "it was all there is")
+	s.ForgetPod("p")
+
+	s.nodes(makeNode("b", "cpu", "4"))
+	q := makePod("q", "cpu", "2")
+	s.place(q, "a")
+	require.Nil(t, s.shortfall("q"), "the scheduler tries a nominated node alone, and asks about all next")
+	s.place(q)
+	require.Equal(t, sets.New("a", "b"), s.shortfall("q").Refused, "a call for no node is a full call")
+}
+
+func TestNodesMissingFromAFullCallAreRememberedAsRefused(t *testing.T) {
+	s := newScene()
+	s.nodes(makeNode("a", "cpu", "1"), makeNode("b", "cpu", "1"), makeNode("c", "cpu", "9"))
+	p := makePod("p", "cpu", "2")
+	s.place(p, "b", "a")
+	f := s.shortfall("p")
+	require.Equal(t, sets.New("c"), f.Refused)
+	require.True(t, f.RefusesNode("c", start.Add(-snapshotLag)), "the scheduler had time to see it")
+	require.False(t, f.RefusesNode("a", start))
+	s.place(makePod("twin", "cpu", "2"), "a", "b")
+	require.Equal(t, sets.New("c"), s.shortfall("twin").Refused, "also by an answer that was remembered")
+
+	poke := s.Changed()
+	s.place(p, "a", "b")
+	require.Empty(t, poke, "the same again is no news")
+	s.place(p, "a", "c")
+	require.Equal(t, "c", s.Held("p"))
+}
+
+func TestRefusalsInTreeThatChangeAreNews(t *testing.T) {
+	s := newScene()
+	s.nodes(makeNode("a", "cpu", "1"), makeNode("b", "cpu", "1"), makeNode("c", "cpu", "1"))
+	p := makePod("p", "cpu", "2")
+	s.place(p, "a", "b", "c")
+	poke := s.Changed()
+	s.place(p, "a", "b")
+	require.Len(t, poke, 1)
+}
+
+func TestTheCommonestReasonIsTold(t *testing.T) {
+	s := newScene()
+	s.nodes(makeNode("a", "cpu", "4", "memory", "1Gi"), makeNode("b", "cpu", "1", "memory", "8Gi"), makeNode("c", "cpu", "1", "memory", "8Gi"))
+	s.place(makePod("p", "cpu", "2", "memory", "2Gi"), "a", "b", "c")
+	require.Equal(t, lacks("cpu"), s.shortfall("p").Reason)
+	s.place(makePod("q", "cpu", "2", "memory", "2Gi"), "a", "b")
+	require.Equal(t, lacks("cpu"), s.shortfall("q").Reason, "the first by text among equals")
+}
+
+func TestRoomTheSchedulerDoesNotAskAboutCountsAsRefused(t *testing.T) {
+	begin := func() *scene {
+		s := newScene()
+		s.nodes(makeNode("a", "cpu", "4"))
+		s.pods(unschedulable(makePod("p", "cpu", "2")))
+		return s
+	}
+	nudge := func(s *scene, second int) *Shortfall {
+		s.now = at(second)
+		s.Nudged("p", s.now)
+		return s.shortfall("p")
+	}
+	s := begin()
+	require.Zero(t, nudge(s, 0).RefusedUntil)
+	require.Zero(t, nudge(s, 9).RefusedUntil, "it may sit out its back-off")
+	f := nudge(s, 10)
+	require.Equal(t, at(0), f.RefusedUntil)
+	require.True(t, f.RefusesNode("a", start))
+	require.False(t, f.RefusesNode("later", at(1)))
+
+	s = begin()
+	nudge(s, 0)
+	for second := 1; second < 60; second++ {
+		s.now = at(second)
+		s.place(makePod("busy", "cpu", "9"), "a")
+		require.Zero(t, nudge(s, second).RefusedUntil, "the scheduler is busy with others")
+	}
+	require.Equal(t, at(0), nudge(s, 60).RefusedUntil, "long enough for any queue")
+
+	s = begin()
+	nudge(s, 0)
+	s.now = at(5)
+	s.nodes(makeNode("b", "cpu", "1"))
+	s.place(makePod("p", "cpu", "5"), "a", "b")
+	require.Zero(t, nudge(s, 11).RefusedUntil, "it asked, and the count begins anew")
+	s.Nudged("nobody", s.now)
+}
+
+func TestPlannedAgain(t *testing.T) {
+	s := newScene()
+	s.pods(unschedulable(makePod("p", "cpu", "2")))
+	s.MarkPlanned(s.View().Shortfalls)
+	require.Equal(t, Demand{Pods: 1}, s.Demand())
+	s.PlanAgain("p")
+	require.Equal(t, 1, s.Demand().Unplanned)
+	require.Equal(t, time.Duration(0), s.Demand().Last.Sub(s.Demand().First))
 }

@@ -1,0 +1,96 @@
+package capacity
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+)
+
+func TestVeto(t *testing.T) {
+	s := newScene()
+	s.nodes(makeNode("open", "cpu", "4"),
+		tainted(makeNode("starting", "cpu", "4"), v1alpha1.StartingTaint, corev1.TaintEffectNoSchedule),
+		tainted(makeNode("releasing", "cpu", "4"), v1alpha1.ReleasingTaint, corev1.TaintEffectNoSchedule),
+		makeNode("closed", "cpu", "4"))
+	require.True(t, s.Close("closed"))
+	pod, daemon := makePod("p", "cpu", "9"), owned(makePod("d"), "DaemonSet", "ds")
+	for node, want := range map[string]Code{
+		"open": "", "unknown": "", "starting": CodeStarting, "releasing": CodeReleasing, "closed": CodeReleasing,
+	} {
+		require.Equal(t, Reason{Code: want}, s.Veto(pod, node), node)
+		require.Equal(t, Reason{Code: want}, s.VetoObject(pod, makeNode(node)), node)
+		require.Zero(t, s.Veto(daemon, node), "nodes start by their DaemonSet pods: %s", node)
+	}
+	said := tainted(makeNode("unknown"), v1alpha1.StartingTaint, corev1.TaintEffectNoSchedule)
+	require.Equal(t, CodeStarting, s.VetoObject(pod, said).Code, "what the request says counts as well")
+	said = tainted(said, v1alpha1.ReleasingTaint, corev1.TaintEffectNoSchedule)
+	require.Equal(t, CodeReleasing, s.VetoObject(pod, said).Code)
+	require.Zero(t, s.VetoObject(daemon, said))
+}
+
+func TestPreferences(t *testing.T) {
+	s := newScene()
+	s.nodes(makeNode("empty", "cpu", "4", "memory", "8Gi"), makeNode("half", "cpu", "4", "memory", "8Gi"),
+		makeNode("over", "cpu", "1", "memory", "8Gi"), makeNode("none"), makeNode("closed", "cpu", "4"))
+	s.pods(bound(makePod("b", "cpu", "2"), "half"))
+	s.Close("closed")
+	pod := makePod("p", "cpu", "1", "memory", "1Gi")
+	nodes := []string{"empty", "half", "over", "none", "closed", "unknown"}
+	require.Equal(t, []int64{25, 75, 100, 0, 0, 0}, s.Preferences(pod, nodes, 100), "the fuller the better")
+	require.Equal(t, []int64{100}, s.Preferences(makePod("huge", "cpu", "10"), []string{"empty"}, 100), "never above the maximum")
+}
+
+func TestCloseYieldsToWhoWasPromisedRoom(t *testing.T) {
+	for name, c := range map[string]struct {
+		event func(s *scene)
+		want  bool
+	}{
+		"an empty node":                 {func(*scene) {}, true},
+		"a node with residents":         {func(s *scene) { s.pods(bound(owned(makePod("d"), "DaemonSet", "ds"), "n")) }, true},
+		"a node with a static pod":      {func(s *scene) { s.pods(bound(mirror(makePod("m")), "n")) }, true},
+		"a node with a finished pod":    {func(s *scene) { p := bound(makePod("f"), "n"); p.Status.Phase = corev1.PodFailed; s.pods(p) }, true},
+		"a node with a pod":             {func(s *scene) { s.pods(bound(makePod("p"), "n")) }, false},
+		"a node with a terminating pod": {func(s *scene) { p := bound(makePod("p"), "n"); p.DeletionTimestamp = micro1(start); s.pods(p) }, false},
+		"a node with a hold":            {func(s *scene) { s.place(makePod("p"), "n") }, false},
+		"a node with a nomination":      {func(s *scene) { s.pods(nominated(makePod("p"), "n")) }, false},
+		"a node with a reservation":     {func(s *scene) { s.SetClaim(makeClaim("c", "n", "p")); s.pods(makePod("p")) }, false},
+		"a node that is not there":      {func(s *scene) { s.ForgetNode("n") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene()
+			s.nodes(makeNode("n", "cpu", "4"))
+			c.event(s)
+			require.Equal(t, c.want, s.Close("n"))
+			if c.want {
+				require.Equal(t, Releasing, s.node("n").Stage)
+				require.NotNil(t, s.place(makePod("late"), "n").Refused)
+				s.Reopen("n")
+				require.Equal(t, Open, s.node("n").Stage)
+				require.Equal(t, "n", s.place(makePod("late"), "n").Node)
+			}
+		})
+	}
+}
+
+func mirror(p *corev1.Pod) *corev1.Pod {
+	p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+	return p
+}
+
+func TestReopeningANodeThatWasNotClosedIsNoNews(t *testing.T) {
+	s := newScene()
+	s.nodes(makeNode("n", "cpu", "4"))
+	poke := s.Changed()
+	s.Reopen("n")
+	s.Reopen("unknown")
+	s.nodes(makeNode("n", "cpu", "4"))
+	require.Empty(t, poke, "a heartbeat is no news either")
+	require.True(t, s.Close("n"))
+	require.Len(t, poke, 1)
+	s.ForgetNode("n")
+	s.nodes(makeNode("n", "cpu", "4"))
+	require.Equal(t, Open, s.node("n").Stage, "another node of that name")
+}
