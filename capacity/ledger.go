@@ -29,9 +29,14 @@ type Shortfall struct {
 	FirstNudged, Nudged time.Time
 }
 
-// RefusesNode says whether the scheduler's own filters are known to refuse a node, first seen at since, for this pod.
+// snapshotLag is how much later than Muster the scheduler may come to know a node: it asks with a snapshot of its own
+// cache, which follows its own watch.
+const snapshotLag = 5 * time.Second
+
+// RefusesNode says whether the scheduler's own filters are known to refuse a node, first seen at since, for this pod. A
+// node that was new when the extender was asked may only have been unknown to the scheduler.
 func (s *Shortfall) RefusesNode(name string, since time.Time) bool {
-	return s.Refused.Has(name) || !since.After(s.RefusedUntil)
+	return s.Refused.Has(name) && s.Called.Sub(since) >= snapshotLag || !since.After(s.RefusedUntil)
 }
 
 // ledger holds the shortfalls. Live's lock guards it.

@@ -70,7 +70,8 @@ func (w *world) view(seed int64, now time.Time) *View {
 	}
 	for _, p := range w.pods {
 		if l.Want(p.UID, now) {
-			l.ledger.byPod[p.UID].Refused = w.refused[p.UID]
+			s := l.ledger.byPod[p.UID]
+			s.Refused, s.Called = w.refused[p.UID], now.Add(snapshotLag)
 		}
 	}
 	l.Expire(now)

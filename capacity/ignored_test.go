@@ -1,0 +1,68 @@
+package capacity
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A pod whose last attempt ended in an error, or that stands in a long queue, is not asked about for a while however
+// often it is woken. Buying a machine for it then would be buying for room that is there.
+func TestWakeUpsAreIgnoredOnlyAfterAWhileAndOnlyByAnIdleScheduler(t *testing.T) {
+	cases := []struct {
+		name  string
+		woken time.Duration // for how long, once a second
+		busy  bool          // other pods are asked about meanwhile
+		want  bool          // the room is taken for refused
+	}{
+		{"a back-off takes longer than two wake-ups", 9 * time.Second, false, false},
+		{"an idle scheduler that still did not ask", 11 * time.Second, false, true},
+		{"a busy scheduler may still come to it", 50 * time.Second, true, false},
+		{"no queue is that long", 61 * time.Second, true, true},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			l := makeLive()
+			l.SetPod(makePod("waits", "cpu", "1"), start)
+			require.True(t, l.Want("waits", start))
+			for after := time.Duration(0); after <= c.woken; after += time.Second {
+				now := start.Add(after)
+				if c.busy {
+					other := Call{Number: uint64(after/time.Second) + 1, Pod: makePod("other", "cpu", "1"), Now: now}
+					_, err := l.Place(context.Background(), other)
+					require.NoError(t, err)
+				}
+				l.Nudged("waits", now)
+			}
+			until := l.ledger.byPod["waits"].RefusedUntil
+			require.Equal(t, c.want, !until.IsZero())
+			if c.want {
+				require.Equal(t, start, until, "nodes that joined after the first wake-up were not ignored")
+			}
+		})
+	}
+}
+
+// The scheduler asks with a snapshot that may be older than what Muster knows: a node that has just joined is missing
+// from the call without having been refused.
+func TestANodeThatJoinedJustBeforeACallIsNotRefusedByItsAbsence(t *testing.T) {
+	l := makeLive()
+	l.SetNode(makeNode("old", "cpu", "500m", "memory", "8Gi", "pods", "10"), start)
+	l.SetNode(makeNode("small", "cpu", "500m", "memory", "8Gi", "pods", "10"), start)
+	l.SetPod(makePod("a", "cpu", "1"), start)
+	joined := start.Add(time.Minute)
+	l.SetNode(makeNode("new", "cpu", "4", "memory", "8Gi", "pods", "10"), joined)
+	ask := func(after time.Duration) *Shortfall {
+		now := joined.Add(after)
+		_, err := l.Place(context.Background(), Call{Number: uint64(now.UnixNano()), Pod: makePod("a", "cpu", "1"),
+			Nodes: []string{"small", "small2"}, Now: now})
+		require.NoError(t, err)
+		return l.ledger.byPod["a"]
+	}
+	s := ask(10 * time.Millisecond)
+	require.False(t, s.RefusesNode("new", joined), "the scheduler may not have seen it yet")
+	require.True(t, s.RefusesNode("old", start))
+	require.True(t, ask(snapshotLag).RefusesNode("new", joined), "by now it has")
+}
