@@ -32,16 +32,15 @@ func (s *Stage) Plan(pools []*v1alpha1.NodePool, pods []*corev1.Pod) map[string]
 	require.NoError(s.T, err)
 	require.NoError(s.T, os.WriteFile(filepath.Join(s.Logs, "plan.json"), text, 0o644))
 	var plan struct {
-		Creates []struct {
+		Machines []struct {
 			Pool  string `json:"pool"`
 			Shape string `json:"shape"`
-			Count int    `json:"count"`
-		} `json:"creates"`
+		} `json:"machines"`
 	}
 	require.NoError(s.T, json.Unmarshal(text, &plan))
 	bought := map[string]int{}
-	for _, c := range plan.Creates {
-		bought[c.Pool+"/"+c.Shape] += c.Count
+	for _, m := range plan.Machines {
+		bought[m.Pool+"/"+m.Shape]++
 	}
 	return bought
 }
