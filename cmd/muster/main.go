@@ -41,6 +41,7 @@ orders a machine from a provider; when a node has been idle, it gives the machin
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.AddCommand(newServeCommand(stderr), newSimCommand(stderr), newPlanCommand(stdout))
+	root.AddCommand(newServeCommand(stderr), newSimCommand(stderr), newPlanCommand(stdout),
+		newReplayCommand(stdout, stderr))
 	return root
 }

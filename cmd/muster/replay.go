@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-sh/muster/api/manifest"
+	"github.com/muster-sh/muster/replay"
+)
+
+// replayFlags are what `muster replay` is asked.
+type replayFlags struct {
+	pools           []string
+	trace, nodes    string
+	from, until     float64
+	seed            int64
+	gpu             string
+	output          string
+	lenient, exact  bool
+	progress        string
+	progressVisible bool
+}
+
+func newReplayCommand(stdout, stderr io.Writer) *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay --pools FILE --trace FILE",
+		Short: "Run a trace of pods against pools in virtual time, and say what was bought and how long pods waited",
+		Long: `Replay runs the pods of a trace through the same handlers, planner, lifecycle and reaper as serve does, in virtual
+time and on simulated machines. It talks to nobody. The same input and seed give the same output.
+
+docs/replay.md describes the trace's columns and the JSON output.`,
+		Example: `  muster replay --pools pools.yaml --trace pods.csv
+  muster replay --pools pools.yaml --trace pods.csv.gz --nodes nodes.csv --from 86400 --output json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(stderr); err != nil {
+				return err
+			}
+			return runReplay(cmd.Context(), f, stdout, stderr)
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *replayFlags) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringArrayVar(&f.pools, "pools", nil, "file with NodePools and Providers (repeatable)")
+	fs.StringVar(&f.trace, "trace", "", "CSV file of pods, plain or gzip")
+	fs.StringVar(&f.nodes, "nodes", "", "nodes that exist already: a CSV file, or a saved cluster in YAML or JSON")
+	fs.Float64Var(&f.from, "from", 0, "leave out pods that arrived earlier, in seconds of the trace")
+	fs.Float64Var(&f.until, "until", 0, "leave out pods that arrived then or later, in seconds of the trace; 0 is no bound")
+	fs.Int64Var(&f.seed, "seed", 0, "alters boot times and failures of the simulated machines")
+	fs.StringVar(&f.gpu, "gpu", string(replay.GPUWhole), "count GPUs as whole (nvidia.com/gpu) or milli (muster.sh/gpu-milli)")
+	fs.StringVarP(&f.output, "output", "o", "text", "text or json")
+	fs.BoolVar(&f.lenient, "lenient", false, "leave out bad rows of the trace and count them")
+	fs.BoolVar(&f.exact, "exact", false, "try a refused pod again at every event, as kube-scheduler does; much slower")
+	fs.StringVar(&f.progress, "progress", "auto", "show progress on stderr: auto (when it is a terminal), on or off")
+	for _, name := range []string{"pools", "trace"} {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err) // a flag that was not defined above
+		}
+	}
+}
+
+// check refuses flags that make no sense.
+func (f *replayFlags) check(stderr io.Writer) error {
+	switch {
+	case f.output != "text" && f.output != "json":
+		return fmt.Errorf("--output %q: use text or json", f.output)
+	case f.gpu != string(replay.GPUWhole) && f.gpu != string(replay.GPUMilli):
+		return fmt.Errorf("--gpu %q: use %s or %s", f.gpu, replay.GPUWhole, replay.GPUMilli)
+	case !(f.from >= 0 && f.from <= 9e9):
+		return fmt.Errorf("--from %g: use seconds from 0 to 9e9", f.from)
+	case !(f.until >= 0 && f.until <= 9e9) || f.until > 0 && f.until <= f.from:
+		return fmt.Errorf("--until %g: use seconds later than --from, at most 9e9, or 0 for no bound", f.until)
+	}
+	switch f.progress {
+	case "auto":
+		f.progressVisible = isTerminal(stderr)
+	case "on":
+		f.progressVisible = true
+	case "off":
+	default:
+		return fmt.Errorf("--progress %q: use auto, on or off", f.progress)
+	}
+	return nil
+}
+
+func runReplay(ctx context.Context, f replayFlags, stdout, stderr io.Writer) error {
+	pools, err := manifest.ReadPools(f.pools...)
+	if err != nil {
+		return fmt.Errorf("read --pools: %w", err)
+	}
+	trace, closeTrace, err := openTrace(f, pools)
+	if err != nil {
+		return fmt.Errorf("read --trace: %w", err)
+	}
+	defer closeTrace()
+	options := replay.Options{
+		Pools: pools.Pools, Providers: pools.Providers, Load: trace, Seed: f.seed, Exact: f.exact,
+	}
+	if err := readReplayNodes(f, &options); err != nil {
+		return fmt.Errorf("read --nodes: %w", err)
+	}
+	world, err := replay.New(options)
+	if err != nil {
+		return fmt.Errorf("read --trace: %w", err)
+	}
+	show := newProgress(f.progressVisible, stderr)
+	err = show.run(ctx, world)
+	summary := world.Summary()
+	summary.Interrupted = errors.Is(err, context.Canceled)
+	if err != nil && !summary.Interrupted {
+		return err
+	}
+	tellSkipped(trace, stderr)
+	return writeReplay(summary, f.output, stdout)
+}
+
+func seconds(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }
+
+func tellSkipped(trace *replay.Trace, stderr io.Writer) {
+	if trace.Skipped > 0 {
+		fmt.Fprintf(stderr, "left out %d bad rows\n", trace.Skipped)
+	}
+	for _, column := range []string{"max_per_node", "exclusive", "nic_pct"} {
+		if n := trace.Ignored[column]; n > 0 {
+			fmt.Fprintf(stderr, "column %s has no counterpart: %d values had no effect\n", column, n)
+		}
+	}
+}
+
+func writeReplay(s replay.Summary, output string, w io.Writer) error {
+	if output == "text" {
+		return s.WriteText(w)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(s)
+}
