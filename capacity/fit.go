@@ -38,7 +38,7 @@ func Admits(a *Ask, n *Node) Verdict {
 		return refusal(CodeUnschedulable, "")
 	}
 	if taint, found := untolerated(a, n.Object.Spec.Taints); found {
-		return refusal(CodeTaint, taint.ToString())
+		return refusal(CodeTaint, taintText(&taint))
 	}
 	// A term that does not parse matches nothing; the others may still match.
 	if ok, _ := a.required.Match(n.Object); !ok {
@@ -95,6 +95,14 @@ func untolerated(a *Ask, taints []corev1.Taint) (corev1.Taint, bool) {
 		}
 	}
 	return corev1.Taint{}, false
+}
+
+// taintText writes key=value:effect; Taint.ToString does too, at three times the cost.
+func taintText(t *corev1.Taint) string {
+	if t.Value == "" {
+		return t.Key + ":" + string(t.Effect)
+	}
+	return t.Key + "=" + t.Value + ":" + string(t.Effect)
 }
 
 // avoided counts the PreferNoSchedule taints the pod does not tolerate.

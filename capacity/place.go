@@ -121,7 +121,7 @@ func (l *Live) choose(p *Pod, nodes []string) (string, *refused) {
 		return best.entry.Name, nil
 	}
 	reasons := l.reasons(nodes, whys)
-	r := &refused{offer: offer, answers: l.answers, reasons: reasons, why: commonest(reasons), missing: l.missing(nodes)}
+	r := &refused{offer: offer, answers: l.answers, reasons: reasons, why: commonest(whys), missing: l.missing(reasons)}
 	if !own {
 		l.refusals.remember(p.Ask, r)
 	}
@@ -174,11 +174,17 @@ func (l *Live) addOwn(free *Resources, p *Pod, e *entry, keeper *v1alpha1.NodeCl
 	}
 }
 
-// commonest is the reason on most nodes, the first by text among equals.
-func commonest(refused map[string]Reason) Reason {
+// commonest is the reason of most nodes, the first by text among equals.
+func commonest(whys []Reason) Reason {
 	counts := map[Reason]int{}
-	for _, r := range refused {
-		counts[r]++
+	run := 0
+	for i, r := range whys {
+		run++
+		if i+1 < len(whys) && whys[i+1] == r {
+			continue // neighbours often share a reason, and counting them together is cheap
+		}
+		counts[r] += run
+		run = 0
 	}
 	var best Reason
 	for r, n := range counts {
@@ -208,16 +214,16 @@ func (l *Live) recordShortfall(p *Pod, call Call, r *refused) bool {
 }
 
 // missing are the nodes that the scheduler's own filters refused: known, and not in a full call.
-func (l *Live) missing(offered []string) sets.Set[string] {
-	in := sets.New(offered...)
+func (l *Live) missing(offered map[string]Reason) sets.Set[string] {
 	var out sets.Set[string]
 	for name, e := range l.nodes {
-		if e.Object != nil && !in.Has(name) {
-			if out == nil {
-				out = sets.Set[string]{}
-			}
-			out.Insert(name)
+		if _, in := offered[name]; in || e.Object == nil {
+			continue
 		}
+		if out == nil {
+			out = sets.Set[string]{}
+		}
+		out.Insert(name)
 	}
 	return out
 }

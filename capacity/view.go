@@ -44,7 +44,8 @@ func (l *Live) View() *View {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	v := &View{
-		Seen: map[string]time.Time{}, Pods: map[string][]*Pod{}, HeldOn: map[string]int{},
+		Nodes: make([]*Node, 0, l.present), Seen: make(map[string]time.Time, l.present),
+		Pods: make(map[string][]*Pod, l.present), HeldOn: make(map[string]int, l.present),
 		Providers: map[string]*v1alpha1.Provider{}, Reserved: map[string][]*Pod{}, Classes: l.classes, Schedulers: l.schedulers,
 		Generation: l.generation,
 	}
