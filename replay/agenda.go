@@ -23,13 +23,27 @@ func (a *agenda) at(t time.Time, do func()) {
 
 func (a *agenda) after(d time.Duration, do func()) { a.at(a.now.Add(d), do) }
 
+// upcoming is when the next entry is due; false when there is none.
+func (a *agenda) upcoming() (time.Time, bool) {
+	for len(a.items) > 0 && a.items[0].stale() {
+		heap.Pop(&a.items)
+	}
+	if len(a.items) == 0 {
+		return time.Time{}, false
+	}
+	return a.items[0].at, true
+}
+
 // next moves time to the next entry and does it; false when there is none.
 func (a *agenda) next() bool {
-	if len(a.items) == 0 {
+	if _, ok := a.upcoming(); !ok {
 		return false
 	}
 	i := heap.Pop(&a.items).(item)
 	a.now = i.at
+	if i.alarm != nil {
+		i.alarm.set = false
+	}
 	i.do()
 	return true
 }
@@ -55,13 +69,8 @@ func (l *alarm) setAt(t time.Time) {
 	}
 	l.token++
 	l.set, l.at = true, t
-	token := l.token
-	l.agenda.at(t, func() {
-		if l.set && l.token == token {
-			l.set = false
-			l.ring()
-		}
-	})
+	l.agenda.count++
+	heap.Push(&l.agenda.items, item{at: t, number: l.agenda.count, do: l.ring, alarm: l, token: l.token})
 }
 
 // notAfter sets the alarm to a time unless it rings earlier anyway.
@@ -77,7 +86,12 @@ type item struct {
 	at     time.Time
 	number uint64
 	do     func()
+	alarm  *alarm // nil for an entry that stands
+	token  uint64
 }
+
+// stale says whether the alarm was moved or taken back since.
+func (i item) stale() bool { return i.alarm != nil && (!i.alarm.set || i.alarm.token != i.token) }
 
 type items []item
 

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"fmt"
-	"io"
 	"testing"
 	"time"
 
@@ -15,18 +14,6 @@ import (
 )
 
 var oneQuantity = resource.NewQuantity(1, resource.DecimalSI)
-
-// list is a Load out of a slice.
-type list struct{ arrivals []Arrival }
-
-func (l *list) Next() (Arrival, error) {
-	if len(l.arrivals) == 0 {
-		return Arrival{}, io.EOF
-	}
-	a := l.arrivals[0]
-	l.arrivals = l.arrivals[1:]
-	return a, nil
-}
 
 func pod(name, cpu, memory string) *corev1.Pod {
 	return &corev1.Pod{
@@ -78,9 +65,9 @@ func simProvider(s v1alpha1.Sim) *v1alpha1.Provider {
 	}
 }
 
-func newWorld(t *testing.T, o Options, arrivals ...Arrival) *World {
+func newWorld(t *testing.T, o Options, load ...Arrival) *World {
 	t.Helper()
-	o.Load = &list{arrivals: arrivals}
+	o.Load = &arrivals{load}
 	w, err := New(o)
 	require.NoError(t, err)
 	return w

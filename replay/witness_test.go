@@ -46,7 +46,10 @@ func (x *witness) run(t *testing.T) {
 
 func (x *witness) runUntil(t *testing.T, end time.Time) {
 	t.Helper()
-	for len(x.w.agenda.items) > 0 && !x.w.agenda.items[0].at.After(end) && x.w.Step() {
+	for {
+		if at, ok := x.w.agenda.upcoming(); !ok || at.After(end) || !x.w.Step() {
+			return
+		}
 		require.NoError(t, x.check(), "at %s", x.w.Now())
 	}
 }

@@ -270,13 +270,15 @@ func (w *World) over() bool {
 
 // RunUntil steps up to a moment, which the world's clock then shows; false when the world ended before.
 func (w *World) RunUntil(t time.Time) bool {
-	for len(w.agenda.items) > 0 && !w.agenda.items[0].at.After(t) {
-		if !w.Step() {
+	for {
+		at, ok := w.agenda.upcoming()
+		if !ok || w.over() || w.failed != nil {
 			return false
 		}
-	}
-	if len(w.agenda.items) == 0 || w.over() || w.failed != nil {
-		return false
+		if at.After(t) {
+			break
+		}
+		w.Step()
 	}
 	w.agenda.now = t
 	return true
