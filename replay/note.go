@@ -10,7 +10,7 @@ import (
 
 // Note is one thing that happened.
 type Note struct {
-	At      time.Time `json:"at"`
+	At      time.Time `json:"-"`
 	Kind    string    `json:"kind"` // Pod, Node, NodeClaim, NodePool or Provider
 	Name    string    `json:"name"`
 	Reason  string    `json:"reason"` // CamelCase: an event's reason, or what became of the object
