@@ -123,7 +123,7 @@ func BenchmarkFilter(b *testing.B) {
 				caller := &caller{client: &http.Client{}, url: server.URL + "/place/filter", spent: cpuTime(b)}
 				defer caller.client.CloseIdleConnections()
 				for i := 0; b.Loop(); i++ {
-					pod := replica(fmt.Sprintf("pod-%d", i), 7, c.cpu)
+					pod := replica(fmt.Sprintf("%s-%d", c.name, i), 7, c.cpu)
 					result := caller.filter(b, named(pod, names...))
 					require.Equal(b, c.name == "fits", len(*result.NodeNames) == 1)
 					live.ForgetPod(pod.UID)
