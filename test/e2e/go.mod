@@ -1,6 +1,6 @@
 module github.com/muster-sh/muster/test/e2e
 
-go 1.26.8
+go 1.26.0
 
 require (
 	github.com/muster-sh/muster v0.0.0

@@ -1,6 +1,6 @@
 module github.com/muster-sh/muster/test/e2e/kwok
 
-go 1.26.8
+go 1.26.0
 
 tool sigs.k8s.io/kwok/cmd/kwok
 
