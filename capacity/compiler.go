@@ -9,6 +9,7 @@ import (
 const (
 	rememberedAsks = 10_000
 	rememberedPods = 100_000
+	rememberedGone = 20_000
 )
 
 // Compiler makes Asks and lets pods with one signature share one. It is safe for concurrent use.
@@ -46,6 +47,9 @@ func (c *callLog) arrive(uid types.UID, number uint64) bool {
 	c.newest.Add(uid, number)
 	return true
 }
+
+// forget is for pods about which no answer is given any more.
+func (c *callLog) forget(uid types.UID) { c.newest.Remove(uid) }
 
 // newCache cannot fail: golang-lru refuses only sizes that are not positive.
 func newCache[K comparable, V any](size int) *lru.Cache[K, V] {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -62,7 +61,7 @@ func (s Schedulers) Ours(name string) bool { return s.Place.Has(name) || s.Guard
 // NewLive makes an empty cluster.
 func NewLive(schedulers Schedulers) *Live {
 	return &Live{
-		schedulers: schedulers, asks: NewCompiler(), calls: newCallLog(), gone: newCache[types.UID, bool](rememberedPods),
+		schedulers: schedulers, asks: NewCompiler(), calls: newCallLog(), gone: newCache[types.UID, bool](rememberedGone),
 		nodes: map[string]*entry{}, claimed: multimap[string, *entry]{},
 		byProvider: multimap[string, *entry]{}, byUUID: multimap[string, *entry]{},
 		pods: map[types.UID]*Pod{}, holds: map[types.UID]*hold{}, placed: map[types.UID]*Pod{},
@@ -116,33 +115,6 @@ func forgetNamed[T any](l *Live, m map[string]T, name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(m, name)
-	l.changed()
-}
-
-// SetDaemonSet takes in a DaemonSet: the room for its pods is set aside on every node it matches.
-func (l *Live) SetDaemonSet(ds *appsv1.DaemonSet) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fresh := NewDaemon(ds)
-	if old := l.daemons[ds.UID]; old != nil && old.same(fresh) {
-		return
-	}
-	l.daemons[ds.UID] = fresh
-	l.setAside()
-}
-
-// ForgetDaemonSet drops a DaemonSet that was deleted.
-func (l *Live) ForgetDaemonSet(uid types.UID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.daemons, uid)
-	l.setAside()
-}
-
-func (l *Live) setAside() {
-	for _, e := range l.nodes {
-		l.setDaemons(e)
-	}
 	l.changed()
 }
 

@@ -65,6 +65,7 @@ func (l *Live) ForgetPod(uid types.UID) {
 	delete(l.pods, uid)
 	delete(l.placed, uid)
 	l.gone.Add(uid, true)
+	l.calls.forget(uid)
 	l.release(uid)
 	l.ledger.withdraw(uid)
 	l.uncount(old)

@@ -179,7 +179,7 @@ func requireSorted(t *testing.T, v *View) {
 
 // Informers deliver kinds in any order.
 func TestTheOrderOfConstructionDoesNotMatter(t *testing.T) {
-	for seed := range 60 {
+	for seed := range 30 {
 		h := newHistory(t, random(uint64(1000+seed)))
 		for range 120 {
 			h.step()
