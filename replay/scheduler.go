@@ -141,7 +141,10 @@ func (s *scheduler) wake() {
 		}
 		s.cycle.notAfter(at)
 	}
-	if !s.flush.set {
+	switch {
+	case len(s.queue.unschedulable) == 0:
+		s.flush.stop()
+	case !s.flush.set:
 		if at, ok := s.queue.nextFlush(); ok {
 			s.flush.setAt(at)
 		}
