@@ -72,3 +72,12 @@ func newWorld(t *testing.T, o Options, load ...Arrival) *World {
 	require.NoError(t, err)
 	return w
 }
+
+// nodeNamed is a node that exists already.
+func nodeNamed(name, cpu, memory string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	n.Status.Allocatable = resources(cpu, memory)
+	n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("110")
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	return n
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 )
@@ -20,7 +21,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 7))
 			slow := DefaultDelays()
 			slow.Watch = time.Duration(1+r.IntN(400)) * time.Millisecond
-			slow.Bind = time.Duration(1+r.IntN(1500)) * time.Millisecond
+			slow.Bind = time.Duration(1+r.IntN(4000)) * time.Millisecond
 			w := newWorld(t, Options{
 				Seed: int64(seed), Tail: 3 * time.Hour, Delays: &slow,
 				Pools: []*v1alpha1.NodePool{poolOf("general", 15, shape("small", "4", "8Gi"), shape("large", "16", "32Gi"))},
@@ -35,7 +36,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 				at = at.Add(time.Duration(r.IntN(90_000)) * time.Millisecond)
 				x.runUntil(t, at)
 				w.Kill()
-				at = at.Add(time.Duration(r.IntN(5_000)) * time.Millisecond)
+				at = at.Add(time.Duration(max(r.IntN(5_000)-2_500, 0)) * time.Millisecond)
 				x.runUntil(t, at)
 				w.Revive()
 			}
@@ -63,4 +64,29 @@ func TestRestartedWhileTheClaimIsBeingDeleted(t *testing.T) {
 	s := w.Summary()
 	require.Equal(t, 3, s.Pods.Restarted, "its pods were evicted and made again")
 	require.Equal(t, 2, s.Machines.Bought)
+}
+
+// A Muster that was killed forgot what it answered; while a binding of that time is under way, its room is nobody's. The
+// settle time is what keeps it, as the same moment without one shows.
+func TestEarlierAnswersAreWaitedFor(t *testing.T) {
+	ending := func(settle time.Duration) error {
+		slow := DefaultDelays()
+		slow.Bind = 3 * time.Second
+		node := nodeNamed("n", "4", "8Gi")
+		w := newWorld(t, Options{
+			Pools: []*v1alpha1.NodePool{poolOf("general", 0, shape("small", "4", "8Gi"))},
+			Nodes: []*corev1.Node{node}, Delays: &slow, Settle: &settle,
+		}, Arrival{At: 0, Pod: pod("first", "3", "1Gi")}, Arrival{At: 1500 * time.Millisecond, Pod: pod("second", "3", "1Gi")})
+		x := newWitness(w)
+		w.RunUntil(Zero.Add(time.Second))
+		w.Revive()
+		for w.Step() {
+			if err := x.check(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	require.NoError(t, ending(5*time.Second))
+	require.ErrorContains(t, ending(0), "overbooked")
 }
