@@ -128,7 +128,7 @@ func (p *program) run(ctx context.Context) error {
 		return s.Serve(ctx, extenderListener)
 	})
 	group.Go(func() error {
-		s := extender.Server{Handler: p.metricsHandler(), Logger: p.log, Grace: grace}
+		s := extender.Server{Handler: p.metricsHandler(), Logger: p.log, Public: true, Grace: grace}
 		return s.Serve(ctx, metricsListener)
 	})
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
