@@ -14,13 +14,26 @@ import (
 func (l *Live) SetPod(pod *corev1.Pod, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	old := l.pods[pod.UID]
-	if old != nil && olderPod(pod, old) {
+	l.takePod(newPod(pod, l.ask(pod, l.pods[pod.UID])), now)
+}
+
+// Compile reads a pod into what the core keeps of it, for TakePod. What pods with one signature share they share here.
+func (l *Live) Compile(pod *corev1.Pod) *Pod { return newPod(pod, l.asks.Ask(pod)) }
+
+// TakePod is SetPod for a pod that was compiled before, so that a list of many pods is kept as what the core keeps.
+func (l *Live) TakePod(p *Pod, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.takePod(p, now)
+}
+
+func (l *Live) takePod(fresh *Pod, now time.Time) {
+	old := l.pods[fresh.UID]
+	if old != nil && olderPod(fresh, old) {
 		return
 	}
-	fresh := newPod(pod, l.ask(pod, old))
-	l.pods[pod.UID] = fresh
-	l.gone.Remove(pod.UID)
+	l.pods[fresh.UID] = fresh
+	l.gone.Remove(fresh.UID)
 	l.countPod(old, fresh)
 	l.followHold(old, fresh, now)
 	l.settleReservation(fresh.UID)
@@ -30,8 +43,8 @@ func (l *Live) SetPod(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-func olderPod(pod *corev1.Pod, than *Pod) bool {
-	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, than.version)
+func olderPod(p, than *Pod) bool {
+	order, err := resourceversion.CompareResourceVersion(p.version, than.version)
 	return err == nil && order < 0
 }
 

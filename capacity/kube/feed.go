@@ -23,6 +23,8 @@ import (
 // and tells a listener which claims and nodes changed.
 type Feed struct {
 	cache  cache.Cache
+	pods   *podStore
+	watch  *toolscache.Reflector // of pods, into pods
 	live   *capacity.Live
 	nodes  toolscache.Indexer
 	synced atomic.Bool
@@ -38,7 +40,15 @@ func NewFeed(config *rest.Config, scheme *runtime.Scheme, live *capacity.Live) (
 	if err != nil {
 		return nil, fmt.Errorf("make the watches: %w", err)
 	}
-	return &Feed{cache: c, live: live, OnClaim: func(string) {}, OnNode: func(*corev1.Node, bool) {}}, nil
+	pods := newPodStore(live, time.Now)
+	watch, err := watchPods(config, pods)
+	if err != nil {
+		return nil, err
+	}
+	return &Feed{
+		cache: c, pods: pods, watch: watch, live: live,
+		OnClaim: func(string) {}, OnNode: func(*corev1.Node, bool) {},
+	}, nil
 }
 
 // Synced says whether everything that existed at the start has reached Live.
@@ -48,11 +58,12 @@ func (f *Feed) Synced() bool { return f.synced.Load() }
 func (f *Feed) Run(ctx context.Context) error {
 	failed := make(chan error, 1)
 	go func() { failed <- f.cache.Start(ctx) }()
+	go f.watch.RunWithContext(ctx)
 	registrations, err := f.register(ctx)
 	if err != nil {
 		return err
 	}
-	if !toolscache.WaitForCacheSync(ctx.Done(), registrations...) {
+	if !toolscache.WaitForCacheSync(ctx.Done(), append(registrations, f.pods.HasSynced)...) {
 		return <-failed
 	}
 	f.synced.Store(true)
@@ -63,9 +74,6 @@ func (f *Feed) Run(ctx context.Context) error {
 func (f *Feed) watches() map[client.Object]toolscache.ResourceEventHandler {
 	return map[client.Object]toolscache.ResourceEventHandler{
 		&corev1.Node{}: f.handler(f.setNode, f.forgetNode),
-		&corev1.Pod{}: f.handler(
-			func(o any) { f.live.SetPod(o.(*corev1.Pod), time.Now()) },
-			func(o any) { f.live.ForgetPod(o.(*corev1.Pod).UID) }),
 		&appsv1.DaemonSet{}: f.handler(
 			func(o any) { f.live.SetDaemonSet(o.(*appsv1.DaemonSet)) },
 			func(o any) { f.live.ForgetDaemonSet(o.(*appsv1.DaemonSet).UID) }),
