@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -131,4 +132,24 @@ func (p *Process) Failure() error {
 	lines := strings.Split(string(bytes.TrimSpace([]byte(p.Log()))), "\n")
 	tail := lines[max(0, len(lines)-15):]
 	return errors.Join(p.err, fmt.Errorf("%s ended; the last lines of %s:\n%s", p.name, p.log, strings.Join(tail, "\n")))
+}
+
+// CPU is how much processor time the process has used so far, in user and kernel mode; 0 when it is gone.
+func (p *Process) CPU() time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	// The second field is the command's name in parentheses; fields 14 and 15 are ticks of 10 ms (proc(5)).
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	var ticks int64
+	for _, field := range fields[11:13] {
+		n, _ := strconv.ParseInt(field, 10, 64)
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
 }

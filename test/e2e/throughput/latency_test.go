@@ -30,6 +30,8 @@ func BenchmarkLatency(b *testing.B) {
 		s.Apply(stage.Pool("latency", latencySamples, []v1alpha1.Shape{stage.Shape("one-pod", "cpu", "2", "memory", "4Gi")}))
 		s.Node("small", stage.Resources("cpu", "1", "memory", "4Gi"))
 		s.Place(stage.ReplicaOptions{})
+		// Muster answers no filter call in the first seconds after its start; that is not the way of a pod.
+		s.AwaitRunning(time.Minute, s.Create(s.Pod("first", stage.Resources("cpu", "100m")))...)
 
 		created := map[types.UID]time.Time{}
 		var pods []*corev1.Pod

@@ -36,39 +36,66 @@ func BenchmarkSchedulerThroughput(b *testing.B) {
 	}
 }
 
-func stock(s *stage.Stage, name string) (scheduler *shipped.Service, stop func(), schedulerName string) {
-	scheduler = s.StockNamed(name)
-	return scheduler, scheduler.Kill, corev1.DefaultSchedulerName
+// sizes is how many sizes of pods take turns: a stock scheduler need not think about a pod that is just like the last.
+const sizes = 7
+
+// contender is a scheduler, and what else must run for it.
+type contender struct {
+	pods      string // their schedulerName
+	scheduler *shipped.Service
+	muster    *shipped.Service // nil in the stock case
+}
+
+func stock(s *stage.Stage, name string) contender {
+	return contender{pods: corev1.DefaultSchedulerName, scheduler: s.StockNamed(name)}
 }
 
 // place has no leader election in the scheduler, which sleeps while the pods are made; Muster leads by its own lease.
-func place(s *stage.Stage, name string) (scheduler *shipped.Service, stop func(), schedulerName string) {
+func place(s *stage.Stage, name string) contender {
 	r := s.Place(stage.ReplicaOptions{Name: name, Config: shipped.SchedulerConfig.WithoutLeaderElection,
 		Flags: []string{"--leader=lease", "--lease=kube-system/muster-scheduler", "--log-level=info"}})
-	return r.Scheduler, r.KillPod, stage.PlaceScheduler
+	return contender{pods: stage.PlaceScheduler, scheduler: r.Scheduler, muster: r.Muster}
+}
+
+func (c contender) cpu() (scheduler, muster time.Duration) {
+	if c.muster != nil {
+		muster = c.muster.CPU()
+	}
+	return c.scheduler.CPU(), muster
+}
+
+func (c contender) stop() {
+	c.scheduler.Kill()
+	if c.muster != nil {
+		c.muster.Kill()
+	}
 }
 
 // rate is how many pods a second were bound.
-func rate(s *stage.Stage, start func(*stage.Stage, string) (*shipped.Service, func(), string), name string, n int) float64 {
+func rate(s *stage.Stage, start func(*stage.Stage, string) contender, name string, n int) float64 {
 	s.T.Helper()
-	scheduler, stop, schedulerName := start(s, name)
-	defer stop()
+	c := start(s, name)
+	defer c.stop()
 	pods := func(prefix string, n int) (all []*corev1.Pod) {
 		for i := range n {
-			all = append(all, s.Pod(fmt.Sprintf("%s-%s-%d", name, prefix, i), stage.Resources("cpu", "100m", "memory", "64Mi"),
-				stage.WithScheduler(schedulerName)))
+			size := stage.Resources("cpu", fmt.Sprintf("%dm", 50+10*(i%sizes)), "memory", "64Mi")
+			all = append(all, s.Pod(fmt.Sprintf("%s-%s-%d", name, prefix, i), size, stage.WithScheduler(c.pods)))
 		}
 		return all
 	}
-	s.AwaitRunning(2*time.Minute, s.Create(pods("warm", 50)...)...)
-	scheduler.Pause()
+	warm := s.Create(pods("warm", 50)...)
+	s.Await(2*time.Minute, "the first pods to be bound", func() error { return s.DiaryHasBound(warm...) })
+	c.scheduler.Pause()
 	made := s.Create(pods("load", n)...)
-	scheduler.Resume()
+	scheduler, muster := c.cpu()
+	c.scheduler.Resume()
 	s.Await(5*time.Minute, "all pods to be bound", func() error { return s.DiaryHasBound(made...) })
+	schedulerEnd, musterEnd := c.cpu()
 	first, last := s.BoundBetween(made...)
-	s.AwaitRunning(2*time.Minute, made...)
-	s.DeletePods()
 	require.Positive(s.T, last.Sub(first))
+	s.T.Logf("%s: %d pods in %s; processor time: scheduler %s, Muster %s", name, n, last.Sub(first).Round(time.Millisecond),
+		schedulerEnd-scheduler, musterEnd-muster)
+	s.DeletePods()
 	return float64(n-1) / last.Sub(first).Seconds()
 }
 
