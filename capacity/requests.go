@@ -48,7 +48,7 @@ func withoutNegatives(pod *corev1.Pod) (trusted *corev1.Pod, negative bool) {
 		}
 	}
 	if !negative {
-		return pod, false
+		return withOwnAmounts(pod), false
 	}
 	trusted = pod.DeepCopy()
 	for list := range amounts(trusted) {
@@ -59,6 +59,17 @@ func withoutNegatives(pod *corev1.Pod) (trusted *corev1.Pod, negative bool) {
 		}
 	}
 	return trusted, true
+}
+
+// withOwnAmounts is a pod whose pod-level amounts are a copy: PodRequests adds the overhead to them in place where they
+// have more digits than it can count fast (k8s.io/component-helpers v0.36), and the pod may belong to a cache.
+func withOwnAmounts(pod *corev1.Pod) *corev1.Pod {
+	if pod.Spec.Resources == nil || pod.Spec.Overhead == nil {
+		return pod
+	}
+	c := *pod
+	c.Spec.Resources = pod.Spec.Resources.DeepCopy()
+	return &c
 }
 
 // amounts are all the lists of a pod that requests or usage are computed from.

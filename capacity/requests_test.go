@@ -144,6 +144,17 @@ func TestABoundPodWithANegativeAmountStillTakesTheRest(t *testing.T) {
 	assert.Equal(t, Resources{MilliCPU: 4000, Pods: 1}, podUsage(p))
 }
 
+// PodRequests adds the overhead to pod-level amounts in place where they have more digits than it can count fast.
+func TestCountingAPodDoesNotChangeIt(t *testing.T) {
+	p := makePod("p", "cpu", "1.0000000000")
+	p.Spec.Resources = &corev1.ResourceRequirements{Requests: amountsOf("cpu", "1.0000000000")}
+	p.Spec.Overhead = amountsOf("cpu", "1.0000000000")
+	for range 3 {
+		assert.Equal(t, int64(2000), NewAsk(p).Requests.MilliCPU)
+		assert.Equal(t, int64(2000), podUsage(p).MilliCPU)
+	}
+}
+
 func TestSignatureIsEqualExactlyWhereEveryNodeAnswersAlike(t *testing.T) {
 	base := func() *corev1.Pod {
 		p := makePod("p", "cpu", "1", "memory", "1Gi", "example.com/gpu", "1")
