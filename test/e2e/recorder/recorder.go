@@ -42,8 +42,13 @@ type Recorder struct {
 // The form, such as "names" for requests with node names only, ends the file names.
 func New(form string) *Recorder { return &Recorder{form: form, first: map[string]Recording{}} }
 
-// Forward makes the recorder pass everything on to target. It must be called before the first request.
-func (r *Recorder) Forward(target *url.URL) { r.proxy = httputil.NewSingleHostReverseProxy(target) }
+// Forward makes the recorder pass everything on to target; transport may be nil for the default. It must be called
+// before the first request.
+func (r *Recorder) Forward(target *url.URL, transport http.RoundTripper) {
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.Transport = transport
+	r.proxy = proxy
+}
 
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
@@ -75,13 +80,14 @@ func (r *Recorder) note(urlPath string, body []byte) {
 	}
 }
 
-// Filtered names the recordings of filter calls so far, sorted, or tells of a body that could not be read.
-func (r *Recorder) Filtered() ([]string, error) {
+// Names are the recordings of one verb (filter, prioritize, preempt) so far, sorted, or tells of a body that could not be
+// read.
+func (r *Recorder) Names(verb string) ([]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var names []string
 	for name, recording := range r.first {
-		if path.Base(recording.Path) == "filter" {
+		if path.Base(recording.Path) == verb {
 			names = append(names, name)
 		}
 	}

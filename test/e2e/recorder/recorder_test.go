@@ -24,7 +24,7 @@ func TestKeepsTheFirstRequestOfAKindAndPassesAll(t *testing.T) {
 	target, err := url.Parse(muster.URL)
 	require.NoError(t, err)
 	r := New("names")
-	r.Forward(target)
+	r.Forward(target, nil)
 	front := httptest.NewServer(r)
 	defer front.Close()
 
@@ -40,7 +40,7 @@ func TestKeepsTheFirstRequestOfAKindAndPassesAll(t *testing.T) {
 		require.Equal(t, "/place/filter "+body, string(got), "the answer passes unchanged")
 	}
 	require.Equal(t, 3, calls)
-	names, err := r.Filtered()
+	names, err := r.Names("filter")
 	require.NoError(t, err)
 	require.Equal(t, []string{"place-filter-plain-names"}, names)
 

@@ -3,9 +3,6 @@ package stage
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -42,7 +39,7 @@ func (s *Stage) Place(o ReplicaOptions) *Replica {
 	endpoint, err := shipped.NewEndpoint(false)
 	require.NoError(s.T, err)
 	config, err := shipped.LoadSchedulerConfig(s.Kit.Placed.SchedulerConfigFile,
-		shipped.Wiring{Kubeconfig: s.Kit.Placed.Kubeconfig, Extender: s.between(endpoint.URL, o.Record)})
+		shipped.Wiring{Kubeconfig: s.Kit.Placed.Kubeconfig, Extender: s.between(endpoint.URL, o.Record, nil)})
 	require.NoError(s.T, err)
 	if o.Config != nil {
 		config = o.Config(config)
@@ -62,21 +59,8 @@ func (s *Stage) Place(o ReplicaOptions) *Replica {
 	return r
 }
 
-// between puts the recorder, if there is one, into the way and returns the URL to call.
-func (s *Stage) between(target string, r *recorder.Recorder) string {
-	if r == nil {
-		return target
-	}
-	u, err := url.Parse(target)
-	require.NoError(s.T, err)
-	r.Forward(u)
-	front := httptest.NewServer(http.HandlerFunc(r.ServeHTTP))
-	s.T.Cleanup(front.Close)
-	return front.URL
-}
-
-// Guarded is an existing scheduler with a guard-mode Muster as its extender.
-func (s *Stage) Guarded(flags ...string) *Replica {
+// Guarded is an existing scheduler with a guard-mode Muster as its extender. The two know each other by certificates.
+func (s *Stage) Guarded(o ReplicaOptions) *Replica {
 	s.T.Helper()
 	endpoint, err := shipped.NewEndpoint(true)
 	require.NoError(s.T, err)
@@ -85,14 +69,14 @@ func (s *Stage) Guarded(flags ...string) *Replica {
 	caller, err := s.Plane.CA.Issue(s.Namespace+"-scheduler", "kube-scheduler")
 	require.NoError(s.T, err)
 	config, err := shipped.LoadSchedulerConfig(s.Kit.Guard.SchedulerConfigFile, shipped.Wiring{
-		Kubeconfig: s.Plane.SchedulerKubeconfig, Extender: endpoint.URL,
+		Kubeconfig: s.Plane.SchedulerKubeconfig, Extender: s.between(endpoint.URL, o.Record, &mutual{server, caller}),
 		CA: s.Plane.CA.CAFile, Cert: caller.CertFile, Key: caller.KeyFile,
 	})
 	require.NoError(s.T, err)
 	r := &Replica{name: "guard", stage: s}
 	r.Muster, err = s.Kit.StartMuster(endpoint, shipped.MusterOptions{Name: "guard-muster", Logs: s.Logs, Deployment: s.Kit.Guard, Flags: append([]string{
 		"--tls-cert-file=" + server.CertFile, "--tls-private-key-file=" + server.KeyFile, "--client-ca-file=" + s.Plane.CA.CAFile,
-	}, flags...)})
+	}, o.Flags...)})
 	s.serves(r.Muster, err)
 	r.Scheduler, err = s.Kit.StartScheduler(shipped.SchedulerOptions{
 		Name: "guard-scheduler", Logs: s.Logs, Config: config.WithoutLeaderElection(),

@@ -21,7 +21,7 @@ func TestGuardModeBuysForAShortageThatNeverReachesTheFilter(t *testing.T) {
 	s.Backend()
 	s.Apply(stage.Pool("guarded", 2, []v1alpha1.Shape{stage.Shape("m", "cpu", "4", "memory", "8Gi")}))
 	s.Node("small", stage.Resources("cpu", "2", "memory", "4Gi"))
-	s.Guarded()
+	s.Guarded(stage.ReplicaOptions{})
 	pod := s.Create(s.Pod("large", stage.Resources("cpu", "3"), guarded))[0]
 	t.Logf("ran after %s", s.AwaitRunning(soon, pod))
 	got, err := s.Get(pod)
@@ -41,7 +41,7 @@ func TestGuardModeNeverChoosesAStartingNode(t *testing.T) {
 		p.Spec.Template.StartupTaints = []corev1.Taint{{Key: agent, Effect: corev1.TaintEffectNoSchedule}}
 	}))
 	s.Node("small", stage.Resources("cpu", "2", "memory", "4Gi"))
-	s.Guarded()
+	s.Guarded(stage.ReplicaOptions{})
 	pod := s.Create(s.Pod("eager", stage.Resources("cpu", "3"), guarded, stage.WithToleration("")))[0]
 	s.Hold(soon, "the pod to be refused by the starting node", func() error { return s.Unbound(pod) },
 		func() error { return s.SchedulerSays(pod, "still starting") })
@@ -58,7 +58,7 @@ func TestGuardModeNeverChoosesAClosedNode(t *testing.T) {
 	s := stage.New(t, kit)
 	s.Backend()
 	s.Node("closed", stage.Resources("cpu", "4", "memory", "8Gi"), stage.Taint(v1alpha1.ReleasingTaint))
-	s.Guarded()
+	s.Guarded(stage.ReplicaOptions{})
 	pod := s.Create(s.Pod("eager", stage.Resources("cpu", "3"), guarded, stage.WithToleration("")))[0]
 	s.Hold(soon, "the pod to be refused by the closed node", func() error { return s.Unbound(pod) },
 		func() error { return s.SchedulerSays(pod, "being released") })
@@ -72,7 +72,7 @@ func TestGuardModeGoesOnWithoutItsExtender(t *testing.T) {
 	s := stage.New(t, kit)
 	s.Backend()
 	s.Nodes(2, "roomy", stage.Resources("cpu", "8", "memory", "16Gi"))
-	replica := s.Guarded()
+	replica := s.Guarded(stage.ReplicaOptions{})
 	s.AwaitRunning(soon, s.Create(guardedPods(s, "before", 3)...)...)
 	replica.Muster.Pause()
 	t.Logf("ran after %s with Muster hanging", s.AwaitRunning(soon, s.Create(guardedPods(s, "hanging", 3)...)...))

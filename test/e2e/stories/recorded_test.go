@@ -23,10 +23,7 @@ const recordVariable = "MUSTER_E2E_RECORD"
 // TestRecordedRequestsOfManyKindsOfPods: what a real kube-scheduler sends for pods of many kinds, names only and with
 // whole nodes. Unit tests replay the saved requests.
 func TestRecordedRequestsOfManyKindsOfPods(t *testing.T) {
-	dir := os.Getenv(recordVariable)
-	if dir == "" {
-		dir = t.TempDir()
-	}
+	dir := recordings(t)
 	names := record(t, dir, "names", nil)
 	require.Len(t, names, len(kindsOfPods()), "one filter call for every kind: %v", names)
 	whole := record(t, dir, "nodes", func(c shipped.SchedulerConfig) shipped.SchedulerConfig {
@@ -34,6 +31,43 @@ func TestRecordedRequestsOfManyKindsOfPods(t *testing.T) {
 		return c
 	})
 	require.NotEmpty(t, whole)
+}
+
+// TestRecordedRequestsOfGuardMode has all three verbs: two nodes fit, so that they are ranked, and later only the death
+// of a less important pod makes room.
+func TestRecordedRequestsOfGuardMode(t *testing.T) {
+	dir := recordings(t)
+	s := stage.New(t, kit)
+	s.Backend()
+	recordedScene(s)
+	r := recorder.New("names")
+	s.Guarded(stage.ReplicaOptions{Record: r})
+	pod := func(kind, cpu, node string, edits ...func(*corev1.Pod)) *corev1.Pod {
+		return s.Pod(kind, stage.Resources("cpu", cpu), append(edits, guarded, func(p *corev1.Pod) {
+			p.Labels[recorder.KindLabel] = kind
+			if node != "" {
+				p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
+			}
+		})...)
+	}
+	s.AwaitRunning(soon, s.Create(pod("plain", "1", ""))...)
+	s.AwaitRunning(soon, s.Create(pod("victim", "6", "zoned"))...)
+	important := s.Create(pod("important", "5", "zoned", func(p *corev1.Pod) { p.Spec.PriorityClassName = "recorded" }))
+	s.AwaitRunning(soon, important...)
+	for _, verb := range []string{"filter", "prioritize", "preempt"} {
+		names, err := r.Names(verb)
+		require.NoError(t, err)
+		require.NotEmpty(t, names, "the scheduler sent a %s call", verb)
+		t.Log(names)
+	}
+	require.NoError(t, r.Save(dir))
+}
+
+func recordings(t *testing.T) string {
+	if dir := os.Getenv(recordVariable); dir != "" {
+		return dir
+	}
+	return t.TempDir()
 }
 
 // record runs pods of every kind through a recorder and saves what was sent; whole nodes for two kinds only, since a
@@ -56,7 +90,7 @@ func record(t *testing.T, dir, form string, config func(shipped.SchedulerConfig)
 		}
 		s.Create(pods...)
 		s.Await(soon, "every kind of pod to have been asked about", func() (err error) {
-			if names, err = r.Filtered(); err != nil {
+			if names, err = r.Names("filter"); err != nil {
 				return stage.Never("%w", err)
 			}
 			if len(names) < len(pods) {
