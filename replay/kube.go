@@ -160,61 +160,6 @@ func (k *kube) DeleteNode(_ context.Context, name string, uid types.UID) error {
 	return nil
 }
 
-// Pod reads a pod by its name.
-func (k *kube) Pod(_ context.Context, ref v1alpha1.PodReference) (*corev1.Pod, error) {
-	p := k.pods[k.podNames[podKey(ref.Namespace, ref.Name)]]
-	if p == nil {
-		return nil, notFound("pods", ref.Name)
-	}
-	return p, nil
-}
-
-// PodsOn reads the pods bound to a node.
-func (k *kube) PodsOn(_ context.Context, node string) ([]corev1.Pod, error) {
-	pods := k.podsOn(node)
-	list := make([]corev1.Pod, 0, len(pods))
-	for _, p := range pods {
-		list = append(list, *p)
-	}
-	return list, nil
-}
-
-// Evict has this very pod stopped.
-func (k *kube) Evict(ctx context.Context, ref v1alpha1.PodReference) error {
-	p, err := k.thisPod(ctx, ref)
-	if err != nil {
-		return err
-	}
-	k.evict(p)
-	return nil
-}
-
-func (k *kube) thisPod(ctx context.Context, ref v1alpha1.PodReference) (*corev1.Pod, error) {
-	p, err := k.Pod(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	if p.UID != ref.UID {
-		return nil, conflict("pods", ref.Name)
-	}
-	return p, nil
-}
-
-// SetPodCondition sets one condition of this very pod.
-func (k *kube) SetPodCondition(ctx context.Context, ref v1alpha1.PodReference, c corev1.PodCondition) error {
-	p, err := k.thisPod(ctx, ref)
-	if err != nil {
-		return err
-	}
-	c.LastProbeTime = metav1.NewTime(c.LastProbeTime.Truncate(time.Second))
-	c.LastTransitionTime = metav1.NewTime(c.LastTransitionTime.Truncate(time.Second))
-	if old := conditionOf(p, c.Type); old != nil && equality.Semantic.DeepEqual(*old, c) {
-		return nil
-	}
-	k.changePod(p.UID, func(p *corev1.Pod) { setCondition(p, c) })
-	return nil
-}
-
 // UpdatePoolStatus stores the status of the version that was read.
 func (k *kube) UpdatePoolStatus(_ context.Context, p *v1alpha1.NodePool) error {
 	old := k.pools[p.Name]

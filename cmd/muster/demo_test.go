@@ -77,3 +77,15 @@ func TestPictureHasALaneForEveryMachine(t *testing.T) {
 	require.Contains(t, strings.Join(s.picture(world, 70), "\n"), "10 pods", "where there is no room for names")
 	require.LessOrEqual(t, len(s.notes), keptNotes)
 }
+
+func TestDemoFailsWhenTheStoryDoesNotEndAsItMust(t *testing.T) {
+	options, err := replay.Story(0)
+	require.NoError(t, err)
+	world, err := replay.New(options)
+	require.NoError(t, err)
+	require.True(t, world.RunUntil(replay.Zero.Add(time.Minute)))
+	var stdout bytes.Buffer
+	err = endDemo(world, replay.NewRecord(), demoFlags{}, false, &stdout)
+	require.EqualError(t, err, "the story did not end as it must: 10 pods are still there")
+	require.NotContains(t, stdout.String(), "every pod was served")
+}

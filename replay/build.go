@@ -1,0 +1,96 @@
+package replay
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/provider/sim"
+)
+
+// build connects the parts. Who watches first, hears first.
+func (w *World) build() error {
+	o := &w.options
+	w.api = newAPI(w.agenda, o.Seed)
+	w.meter = newMeter(w.agenda, w.api)
+	providers := withMissing(o.Providers, o.Pools)
+	var err error
+	w.backends, err = newBackends(providers, o.Seed, w.Now, w.meter.saw)
+	if err != nil {
+		return err
+	}
+	w.pods = newPods(w.agenda, w.api, *o.Delays)
+	w.pods.moved = w.podMoved
+	w.machines = newMachines(w.agenda, w.api, *o.Delays, w.backends.clouds())
+	w.machines.joins = func(m sim.Machine) { w.meter.saw(m.Machine) }
+	w.machines.gone = w.meter.gone
+	client := &extenderClient{handler: func() http.Handler {
+		if w.muster == nil {
+			return nil
+		}
+		return w.muster.handler
+	}}
+	w.scheduler = newScheduler(w.agenda, w.api, *o.Delays, Scheduler, client)
+	w.scheduler.exact = o.Exact
+	w.kube = &kube{api: w.api, evict: w.pods.stop, record: w.event}
+	w.api.watch(0, w.note)
+	for _, p := range providers {
+		p = p.DeepCopy()
+		w.api.stamp(p)
+		w.api.providers[p.Name] = p
+	}
+	for _, p := range o.Pools {
+		p = p.DeepCopy()
+		w.api.stamp(p)
+		w.api.pools[p.Name] = p
+	}
+	return nil
+}
+
+// withMissing adds a simulated Provider for every name that pools use and nobody defines.
+func withMissing(providers []*v1alpha1.Provider, pools []*v1alpha1.NodePool) []*v1alpha1.Provider {
+	all := slices.Clone(providers)
+	for _, pool := range pools {
+		if !slices.ContainsFunc(all, func(p *v1alpha1.Provider) bool { return p.Name == pool.Spec.Provider }) {
+			all = append(all, &v1alpha1.Provider{
+				ObjectMeta: metav1.ObjectMeta{Name: pool.Spec.Provider}, Spec: v1alpha1.ProviderSpec{Type: v1alpha1.ProviderSim},
+			})
+		}
+	}
+	return all
+}
+
+// populate creates what exists already.
+func (w *World) populate() {
+	o := &w.options
+	w.api.classes = o.DeviceClasses
+	for _, set := range o.DaemonSets {
+		set = set.DeepCopy()
+		w.api.stamp(set)
+		w.api.daemons = append(w.api.daemons, set)
+		w.pods.daemons = append(w.pods.daemons, &daemon{set: set, rule: capacity.NewDaemon(set)})
+	}
+	for _, n := range o.Nodes {
+		w.api.createNode(n.DeepCopy())
+	}
+	for _, p := range o.Pods {
+		if p.Spec.NodeName == "" {
+			w.pods.arrive(Arrival{At: w.start.Sub(Zero), Pod: p})
+			continue
+		}
+		w.api.createPod(p.DeepCopy())
+	}
+}
+
+func (w *World) newMuster(settle time.Duration) *muster {
+	return newMuster(parts{
+		agenda: w.agenda, api: w.api, kube: w.kube, backends: w.backends, delays: *w.options.Delays, log: w.options.Log,
+		schedulers: capacity.Schedulers{Place: sets.New(Scheduler)}, settle: settle,
+		machines: func(string, int, int) {},
+	}, *w.options.Batch)
+}
