@@ -45,9 +45,9 @@ func TestRecordedRequests(t *testing.T) {
 				Request json.RawMessage
 			}
 			require.NoError(t, json.Unmarshal(text, &recording))
-			require.Contains(t, argsVerbs, recording.Path)
+			require.Contains(t, allVerbs, recording.Path)
 			var answers bytes.Buffer
-			for _, verb := range argsVerbs {
+			for _, verb := range allVerbs {
 				if path.Base(verb) == path.Base(recording.Path) {
 					answers.WriteString(verb + " " + answerOf(t, verb, recording.Request) + "\n")
 				}
@@ -57,14 +57,18 @@ func TestRecordedRequests(t *testing.T) {
 	}
 }
 
-// answerOf is what a filter verb answers and what is held then. Whole nodes are told by their names.
+// answerOf is what a verb answers and, after a filter call, what is held then. Whole nodes are told by their names.
 func answerOf(t *testing.T, verb string, request []byte) string {
 	t.Helper()
 	live := recordedWorld(t)
 	w := post(extender.New(config(live)), verb, request)
-	result := filtered(t, w)
 	var text bytes.Buffer
 	text.WriteString(w.Result().Status + "\n")
+	if path.Base(verb) != "filter" {
+		text.Write(w.Body.Bytes()) // a list of scores, or a map: short, and in a fixed order
+		return text.String()
+	}
+	result := filtered(t, w)
 	if result.Nodes != nil {
 		requireAsSent(t, request, w.Body.Bytes())
 		for i := range result.Nodes.Items {
