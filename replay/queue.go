@@ -13,8 +13,10 @@ import (
 	"github.com/muster-sh/muster/capacity"
 )
 
-// The times of kube-scheduler's queue that its configuration does not change.
+// The times of kube-scheduler's queue: its back-off is that of deploy/place, the others no configuration changes.
 const (
+	firstBackoff  = time.Second
+	mostBackoff   = 2 * time.Second
 	backoffWindow = time.Second      // back-offs end at whole windows
 	flushEvery    = 30 * time.Second // how often old unschedulable pods are looked for
 	tooLong       = 5 * time.Minute  // how long one waits for an event before it is tried anyway
@@ -49,7 +51,6 @@ type waiter struct {
 // back-off that is popped early when nothing is active (SchedulerPopFromBackoffQ), a back-off of its own for errors, and
 // the unschedulable pods, which any event brings back when an extender had refused them.
 type queue struct {
-	initial, most time.Duration
 	count         uint64
 	waiters       map[types.UID]*waiter
 	active        waiters
@@ -58,8 +59,8 @@ type queue struct {
 	unschedulable map[types.UID]*waiter
 }
 
-func newQueue(initial, most time.Duration) *queue {
-	q := &queue{initial: initial, most: most, waiters: map[types.UID]*waiter{}, unschedulable: map[types.UID]*waiter{}}
+func newQueue() *queue {
+	q := &queue{waiters: map[types.UID]*waiter{}, unschedulable: map[types.UID]*waiter{}}
 	q.active.less = earlier
 	q.backoff.less = func(a, b *waiter) bool {
 		if x, y := q.expiry(a), q.expiry(b); !x.Equal(y) {
@@ -85,12 +86,12 @@ func (q *queue) expiry(w *waiter) time.Time {
 	if w.errors > 0 {
 		tries = w.errors
 	}
-	if tries == 0 || q.most == 0 {
+	if tries == 0 {
 		return time.Time{}
 	}
-	d := q.most
-	if shift := tries - 1; shift < 32 && q.initial <= q.most>>shift {
-		d = q.initial << shift
+	d := mostBackoff
+	if shift := tries - 1; shift < 32 && firstBackoff <= mostBackoff>>shift {
+		d = firstBackoff << shift
 	}
 	return w.queued.Add(d).Truncate(backoffWindow)
 }
@@ -221,11 +222,8 @@ func (q *queue) next(now time.Time) (time.Time, bool) {
 // catchUp is for a queue that rested since nobody could be tried: those who failed by errors are where they would be had
 // they been tried, in vain, at the end of each back-off.
 func (q *queue) catchUp(now time.Time) {
-	period := q.most + backoffWindow
 	for _, w := range q.errors.list {
-		if missed := now.Sub(w.queued) / period; missed > 0 {
-			w.queued = w.queued.Add(missed * period)
-		}
+		w.queued = w.queued.Add(now.Sub(w.queued).Truncate(mostBackoff + backoffWindow))
 	}
 	heap.Init(&q.errors)
 }

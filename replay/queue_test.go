@@ -26,7 +26,7 @@ func names(q *queue, now time.Time) (popped []string) {
 }
 
 func TestQueueOrder(t *testing.T) {
-	q := newQueue(time.Second, 2*time.Second)
+	q := newQueue()
 	queued(q, "first", 0, Zero)
 	queued(q, "second", 0, Zero)
 	queued(q, "urgent", 10, Zero.Add(time.Second))
@@ -34,7 +34,7 @@ func TestQueueOrder(t *testing.T) {
 }
 
 func TestRefusedPodsWaitForAnEvent(t *testing.T) {
-	q := newQueue(time.Second, 2*time.Second)
+	q := newQueue()
 	queued(q, "p", 0, Zero)
 	q.failed(q.pop(Zero), true, Zero)
 	_, ok := q.next(Zero.Add(time.Minute))
@@ -49,7 +49,7 @@ func TestRefusedPodsWaitForAnEvent(t *testing.T) {
 }
 
 func TestActivePodsGoBeforeThoseThatBackOff(t *testing.T) {
-	q := newQueue(time.Second, 2*time.Second)
+	q := newQueue()
 	queued(q, "refused", 100, Zero)
 	q.failed(q.pop(Zero), true, Zero)
 	q.event(Zero, all)
@@ -58,7 +58,7 @@ func TestActivePodsGoBeforeThoseThatBackOff(t *testing.T) {
 }
 
 func TestAPodsOwnUpdateBringsItBack(t *testing.T) {
-	q := newQueue(time.Second, 2*time.Second)
+	q := newQueue()
 	p, _ := queued(q, "p", 0, Zero), queued(q, "other", 0, Zero)
 	q.failed(q.pop(Zero), true, Zero)
 	q.failed(q.pop(Zero), true, Zero)
@@ -68,7 +68,7 @@ func TestAPodsOwnUpdateBringsItBack(t *testing.T) {
 
 // Errors back off whatever happens: a second at first, two at most, and to the end of the window.
 func TestErrorsBackOff(t *testing.T) {
-	q := newQueue(time.Second, 2*time.Second)
+	q := newQueue()
 	queued(q, "p", 0, Zero)
 	now := Zero.Add(300 * time.Millisecond)
 	for _, end := range []time.Duration{2 * time.Second, 5 * time.Second, 8 * time.Second} {
@@ -85,7 +85,7 @@ func TestErrorsBackOff(t *testing.T) {
 }
 
 func TestOldPodsAreTriedAnyway(t *testing.T) {
-	q := newQueue(time.Second, 2*time.Second)
+	q := newQueue()
 	queued(q, "p", 0, Zero)
 	q.failed(q.pop(Zero), true, Zero)
 	at, ok := q.nextFlush()
@@ -98,7 +98,7 @@ func TestOldPodsAreTriedAnyway(t *testing.T) {
 }
 
 func TestRemovedPodsAreNowhere(t *testing.T) {
-	q := newQueue(time.Second, 2*time.Second)
+	q := newQueue()
 	for range 2 {
 		queued(q, "p", 0, Zero)
 		q.remove("p")
@@ -109,4 +109,18 @@ func TestRemovedPodsAreNowhere(t *testing.T) {
 	q.remove("p")
 	_, ok := q.next(Zero)
 	require.False(t, ok)
+}
+
+// While there is no node nobody is tried; those who failed for want of one are where they would be had they been.
+func TestARestedQueueCatchesUp(t *testing.T) {
+	q := newQueue()
+	queued(q, "p", 0, Zero)
+	q.failed(q.pop(Zero), false, Zero)
+	w := q.errors.list[0]
+	w.errors = 5
+	q.catchUp(Zero.Add(100 * time.Second))
+	require.Equal(t, Zero.Add(99*time.Second), w.queued)
+	at, ok := q.next(Zero.Add(100 * time.Second))
+	require.True(t, ok)
+	require.Equal(t, Zero.Add(102*time.Second), at)
 }

@@ -24,12 +24,11 @@ func newRow(file string, line int, columns, values []string) *row {
 	return &row{file: file, line: line, columns: columns, values: values}
 }
 
-func (r *row) bad(column, want string) *RowError {
-	e := &RowError{File: r.file, Line: r.line, Column: column, Value: r.text(column), Want: want}
+// bad notes that a value cannot be used, and what could.
+func (r *row) bad(column, want string) {
 	if r.err == nil {
-		r.err = e
+		r.err = &RowError{File: r.file, Line: r.line, Column: column, Value: r.text(column), Want: want}
 	}
-	return e
 }
 
 // text is the value as it stands; a column that is not there is empty.

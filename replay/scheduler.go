@@ -37,7 +37,7 @@ type scheduler struct {
 
 func newScheduler(a *agenda, api *api, d Delays, name string, client *extenderClient) *scheduler {
 	s := &scheduler{
-		agenda: a, api: api, delays: d, name: name, client: client, queue: newQueue(time.Second, 2*time.Second),
+		agenda: a, api: api, delays: d, name: name, client: client, queue: newQueue(),
 		asks: capacity.NewCompiler(), known: map[string]*capacity.Node{}, pods: map[types.UID]*corev1.Pod{},
 	}
 	s.cycle, s.flush = a.alarm(s.schedule), a.alarm(s.flushOld)

@@ -172,11 +172,11 @@ func (t *Trace) read() (Arrival, error) {
 	}
 	r := newRow(t.file, line, t.columns, row)
 	a := t.arrival(r)
+	if r.err == nil && a.At < t.last {
+		r.bad("arrival_s", "a time that is not before that of the row above, "+seconds(t.last))
+	}
 	if r.err != nil {
 		return Arrival{}, r.err
-	}
-	if a.At < t.last {
-		return Arrival{}, r.bad("arrival_s", "a time that is not before that of the row above, "+seconds(t.last))
 	}
 	t.last = a.At
 	for _, name := range []string{"max_per_node", "exclusive", "nic_pct"} {
