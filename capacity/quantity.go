@@ -14,7 +14,34 @@ var (
 		*resource.NewMilliQuantity(-most, resource.DecimalSI)
 )
 
+// Countable says whether a quantity is of a size that can be compared and added at all. 1E1001000000, twelve bytes, is
+// read at once, and then takes hours to be compared with anything; the API server stores nothing of the kind.
+func Countable(q resource.Quantity) bool {
+	if q.Sign() != 0 {
+		if _, whole := q.AsInt64(); whole {
+			return true
+		}
+	}
+	return q.AsDec().Scale() >= -longestExponent // q is a copy, which AsDec may change
+}
+
+const longestExponent = 64
+
+// countable is the quantity itself, or in the place of one that is not Countable zero, or more than is counted.
+func countable(q resource.Quantity) resource.Quantity {
+	switch {
+	case Countable(q):
+		return q
+	case q.Sign() > 0:
+		return mostWhole
+	case q.Sign() < 0:
+		return leastWhole
+	}
+	return resource.Quantity{}
+}
+
 func wholeOf(q resource.Quantity) int64 {
+	q = countable(q)
 	switch {
 	case q.Cmp(mostWhole) >= 0:
 		return most
@@ -25,6 +52,7 @@ func wholeOf(q resource.Quantity) int64 {
 }
 
 func milliOf(q resource.Quantity) int64 {
+	q = countable(q)
 	switch {
 	case q.Cmp(mostMilli) >= 0:
 		return most

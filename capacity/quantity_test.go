@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,4 +33,20 @@ func TestQuantitiesThatDoNotFitStayLarge(t *testing.T) {
 	require.Equal(t, Resources{
 		Memory: most, Scalar: map[corev1.ResourceName]int64{"example.com/gpu": most},
 	}, r)
+}
+
+func TestExponentsThatNobodyCanWorkWith(t *testing.T) {
+	for text, want := range map[string]int64{
+		"1E1001000000": most, "-1E1001000000": -most, "E1001000000": 0, "0E1001000000": 0, "1e18": most, "1e3": 1000, "-1e3": -1000,
+		"0": 0, "0.5": 1, "1e-3": 1, "12345678901234567890": most,
+	} {
+		q := resource.MustParse(text)
+		require.Equal(t, want, wholeOf(q), text)
+		require.Equal(t, !strings.HasSuffix(text, "E1001000000"), Countable(q), text)
+	}
+	require.Equal(t, CodeInvalid, NewAsk(makePod("p", "cpu", "1E1001000000")).Unjudged.Code)
+	require.Equal(t, CodeInvalid, NewAsk(makePod("p", "cpu", "-1E1001000000")).Unjudged.Code)
+	p := makePod("p", "cpu", "0E1001000000", "memory", "1Gi")
+	require.Equal(t, Resources{Memory: 1 << 30, Pods: 1}, NewAsk(p).Requests)
+	require.Equal(t, Resources{Memory: 1 << 30, Pods: 1}, podUsage(p))
 }

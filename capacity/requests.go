@@ -40,25 +40,27 @@ func (r *Resources) absurd() bool {
 	return r.MilliCPU >= most || r.Memory >= most || r.EphemeralStorage >= most
 }
 
-// withoutNegatives is the pod itself, or a copy in which every negative amount is zero.
+// withoutNegatives is the pod itself, or a copy in which every negative amount is zero and all can be added.
 func withoutNegatives(pod *corev1.Pod) (trusted *corev1.Pod, negative bool) {
+	odd := false
 	for list := range amounts(pod) {
 		for _, q := range list {
 			negative = negative || q.Sign() < 0
+			odd = odd || !Countable(q)
 		}
 	}
-	if !negative {
+	if !negative && !odd {
 		return withOwnAmounts(pod), false
 	}
 	trusted = pod.DeepCopy()
 	for list := range amounts(trusted) {
 		for name, q := range list {
-			if q.Sign() < 0 {
+			if list[name] = countable(q); q.Sign() < 0 {
 				list[name] = resource.Quantity{}
 			}
 		}
 	}
-	return trusted, true
+	return trusted, negative
 }
 
 // withOwnAmounts is a pod whose pod-level amounts are a copy: PodRequests adds the overhead to them in place where they
