@@ -3,11 +3,13 @@ package extender
 import "strings"
 
 // What a number in a pod may look like before it is read as a quantity. Reading one takes time in the square of its
-// digits and of its negative exponent: eleven bytes, 1e-10000000, take seconds. The API server stores canonical
-// quantities, none of which is near these bounds.
+// digits and of its exponent: eleven bytes, 1e-10000000, take seconds. A positive exponent matters where there are more
+// digits than an int64 has; otherwise reading is quick, and checkRequests looks at what was read. The API server stores
+// canonical quantities, none of which is near these bounds.
 const (
 	longestNumber   = 4096 // digits
-	longestExponent = 3    // digits of a negative one
+	longestExponent = 3    // digits
+	quickDigits     = 18
 )
 
 // checkNumbers refuses JSON text with a number that would take long to read.
@@ -20,8 +22,8 @@ func checkNumbers(raw []byte) error {
 				return bad("Pod", "a number has more than %d digits", longestNumber)
 			}
 			continue
-		case (c == 'e' || c == 'E') && digits > 0 && startsNumber(raw[:i-digits]) && tiny(raw[i+1:]):
-			return bad("Pod", "a number has a negative exponent of more than %d digits", longestExponent)
+		case (c == 'e' || c == 'E') && digits > 0 && startsNumber(raw[:i-digits]) && slow(digits, raw[i+1:]):
+			return bad("Pod", "a number has an exponent of more than %d digits", longestExponent)
 		}
 		digits = 0
 	}
@@ -36,15 +38,18 @@ func startsNumber(before []byte) bool {
 	return len(before) > 0 && strings.IndexByte("\": ,[\t\r\n", before[len(before)-1]) >= 0
 }
 
-// tiny says whether an exponent is negative and too long.
-func tiny(exponent []byte) bool {
-	if len(exponent) == 0 || exponent[0] != '-' {
+// slow says whether an exponent after so many digits takes long to read.
+func slow(digits int, exponent []byte) bool {
+	if len(exponent) == 0 {
 		return false
 	}
-	n := 1
+	negative, n := exponent[0] == '-', 0
+	if negative || exponent[0] == '+' {
+		exponent = exponent[1:]
+	}
 	for n < len(exponent) && exponent[n] >= '0' && exponent[n] <= '9' {
 		n++
 	}
 	ended := n == len(exponent) || strings.IndexByte("\" ,]}\t\r\n", exponent[n]) >= 0
-	return ended && n-1 > longestExponent
+	return ended && n > longestExponent && (negative || digits > quickDigits)
 }

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/muster-sh/muster/capacity"
 )
 
 // readPod decodes a pod whose requests can be counted.
@@ -60,6 +62,9 @@ type requestSum map[corev1.ResourceName]int64
 func (s requestSum) add(field string, list corev1.ResourceList) error {
 	for _, name := range sortedNames(list) {
 		q := list[name]
+		if !capacity.Countable(q) {
+			return bad(fmt.Sprintf("%s[%q]", field, name), "its exponent is too large")
+		}
 		v, counted := amount(name, q)
 		switch {
 		case q.Sign() < 0:
