@@ -46,6 +46,8 @@ func TestQuantitiesThatTakeForEverAreRefused(t *testing.T) {
 	long := strings.Repeat("7", 1<<16)
 	for name, c := range map[string]struct{ amount, shown string }{
 		"a tiny number":  {`"1e-1000000000"`, `"1e-1000000000"`},
+		"a vast number":  {`"1E1000000000"`, `"1E1000000000"`},
+		"a vast zero":    {`"E1000000000"`, `"E1000000000"`},
 		"without quotes": {`1E-1000000000`, `1E-1000000000`},
 		"many digits":    {`"` + long + `"`, `"` + long[:63] + "..."},
 	} {

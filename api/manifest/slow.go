@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Reading a quantity takes time in the square of its digits and of its negative exponent: 1e-10000000, eleven bytes,
-// take seconds. No quantity that means something is near these bounds.
+// Reading a quantity, or comparing it, takes time in the square of its digits and of its exponent: 1e-10000000, eleven
+// bytes, take seconds. No quantity that means something is near these bounds.
 const longestQuantity = 64 // bytes
 
 var (
-	slowAnywhere = regexp.MustCompile(`[0-9.][eE]-[0-9]{4}|[0-9.]{65}`)
-	slowQuantity = regexp.MustCompile(`^[-+]?[0-9.]+[eE]-[0-9]{4}`)
+	slowAnywhere = regexp.MustCompile(`[eE][-+]?[0-9]{4}|[0-9.]{65}`)
+	slowQuantity = regexp.MustCompile(`^[-+]?[0-9.]*[eE][-+]?[0-9]{4}`)
 )
 
 // slow finds a quantity that would take long to read, before anybody reads it.
