@@ -66,8 +66,12 @@ func (r *Recorder) note(urlPath string, body []byte) {
 	var args extenderv1.ExtenderArgs
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := json.Unmarshal(body, &args); err != nil || args.Pod == nil {
-		r.err = fmt.Errorf("kube-scheduler sent %s a body that is no ExtenderArgs: %v", urlPath, err)
+	if err := json.Unmarshal(body, &args); err != nil {
+		r.err = fmt.Errorf("kube-scheduler sent %s a body that is no ExtenderArgs: %w", urlPath, err)
+		return
+	}
+	if args.Pod == nil {
+		r.err = fmt.Errorf("kube-scheduler sent %s a body without a pod", urlPath)
 		return
 	}
 	kind := args.Pod.Labels[KindLabel]

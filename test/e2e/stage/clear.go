@@ -71,12 +71,14 @@ func (s *Stage) remove(ctx context.Context, o client.Object) error {
 	if len(o.GetFinalizers()) > 0 {
 		before := o.DeepCopyObject().(client.Object)
 		o.SetFinalizers(nil)
-		if err := s.Plane.Objects.Patch(ctx, o, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		err := client.IgnoreNotFound(s.Plane.Objects.Patch(ctx, o, client.MergeFrom(before)))
+		if err != nil {
 			return fmt.Errorf("take the finalizers off %s: %w", o.GetName(), err)
 		}
 	}
-	err := s.Plane.Objects.Delete(ctx, o, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if client.IgnoreNotFound(err) != nil {
+	err := client.IgnoreNotFound(s.Plane.Objects.Delete(ctx, o, client.GracePeriodSeconds(0),
+		client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	if err != nil {
 		return fmt.Errorf("delete %s: %w", o.GetName(), err)
 	}
 	return nil

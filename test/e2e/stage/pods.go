@@ -127,7 +127,7 @@ func (s *Stage) Running(pods ...*corev1.Pod) error {
 func (s *Stage) Unbound(pods ...*corev1.Pod) error {
 	now, err := s.List()
 	if err != nil {
-		return nil // not seen is not bound; the next look will tell
+		return err
 	}
 	for _, p := range pods {
 		if got := now[p.UID]; got != nil && got.Spec.NodeName != "" {

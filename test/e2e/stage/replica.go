@@ -101,6 +101,11 @@ func (s *Stage) serves(service *shipped.Service, err error) {
 	s.T.Helper()
 	require.NoError(s.T, err)
 	s.services = append(s.services, service)
+	s.ready(service)
+}
+
+func (s *Stage) ready(service *shipped.Service) {
+	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.Ctx, time.Minute)
 	defer cancel()
 	require.NoError(s.T, service.AwaitReady(ctx))
@@ -138,9 +143,7 @@ func (r *Replica) Revive() {
 		if !service.Running() {
 			require.NoError(r.stage.T, service.Start())
 		}
-		ctx, cancel := context.WithTimeout(r.stage.Ctx, time.Minute)
-		defer cancel()
-		require.NoError(r.stage.T, service.AwaitReady(ctx))
+		r.stage.ready(service)
 	}
 }
 

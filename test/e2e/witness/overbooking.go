@@ -38,7 +38,7 @@ func WatchOverbooking(ctx context.Context, client kubernetes.Interface) *Overboo
 
 // Verdict looks one last time, stops watching and returns what was found, or an error if the last look failed.
 func (o *Overbooking) Verdict(ctx context.Context) ([]string, error) {
-	_, err := o.look(ctx)
+	err := o.look(ctx)
 	o.stop()
 	o.done.Wait()
 	o.mu.Lock()
@@ -67,20 +67,20 @@ func (o *Overbooking) everySecond(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_, _ = o.look(ctx) // a failed look is made again; the last one, in Verdict, must succeed
+			_ = o.look(ctx) // a failed look is made again; the last one, in Verdict, must succeed
 		}
 	}
 }
 
 // look lists pods first: a node that joins in between is then missing its pods, never the other way round.
-func (o *Overbooking) look(ctx context.Context) (resourceVersion string, err error) {
+func (o *Overbooking) look(ctx context.Context) error {
 	pods, err := o.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return "", err
+		return err
 	}
 	nodes, err := o.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return "", err
+		return err
 	}
 	book := NewBook()
 	for i := range nodes.Items {
@@ -90,7 +90,7 @@ func (o *Overbooking) look(ctx context.Context) (resourceVersion string, err err
 		book.SetPod(&pods.Items[i])
 	}
 	o.note(book, book.OverAnywhere(), &o.lists)
-	return pods.ResourceVersion, nil
+	return nil
 }
 
 func (o *Overbooking) note(book *Book, over []string, counter *int) {
