@@ -86,7 +86,7 @@ func short(left corev1.ResourceList) bool {
 // TestNoPodThatFitsSleeps crowds nodes that cannot become more, with a Muster that sees everything later than the
 // scheduler does, or earlier: whenever room comes up, somebody takes it.
 func TestNoPodThatFitsSleeps(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range uint64(5) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 11))
 			d := DefaultDelays()
@@ -119,7 +119,7 @@ func TestNoPodThatFitsSleeps(t *testing.T) {
 // TestManyKindsAtOnce is a busy cluster: DaemonSets, two pools of which one is tainted, a driver to wait for, nodes that
 // were there before, pods that leave before they are placed, priorities and a slow watch.
 func TestManyKindsAtOnce(t *testing.T) {
-	for seed := range uint64(5) {
+	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 13))
 			d := DefaultDelays()
