@@ -9,7 +9,8 @@ import (
 
 // Kubectl runs the real kubectl as the administrator and returns what it printed.
 func (p *Plane) Kubectl(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, p.programs.kube, append([]string{"kubectl", "--kubeconfig=" + p.AdminKubeconfig}, args...)...)
+	all := append([]string{"kubectl", "--kubeconfig=" + p.AdminKubeconfig}, args...)
+	cmd := exec.CommandContext(ctx, p.programs.kube, all...)
 	cmd.Env = []string{"HOME=" + p.dir}
 	cmd.Dir = p.Tree.Root
 	var out, problems bytes.Buffer

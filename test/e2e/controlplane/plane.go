@@ -67,7 +67,8 @@ func prepare(logs string) (p *Plane, err error) {
 	if p.Tree, err = FindTree(); err != nil {
 		return nil, err
 	}
-	for name, file := range map[string]*string{"kube": &p.programs.kube, "etcd": &p.programs.etcd, "kwok": &p.programs.kwok} {
+	programs := map[string]*string{"kube": &p.programs.kube, "etcd": &p.programs.etcd, "kwok": &p.programs.kwok}
+	for name, file := range programs {
 		if *file, err = p.Tree.Program(name); err != nil {
 			return nil, err
 		}

@@ -21,8 +21,12 @@ func TestBootsAndRunsAPodOnANode(t *testing.T) {
 	t.Cleanup(p.Stop)
 	t.Logf("the control plane was ready after %s", time.Since(begin).Round(time.Millisecond))
 
-	room := corev1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("4Gi"), "pods": resource.MustParse("10")}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Capacity: room, Allocatable: room}}
+	room := corev1.ResourceList{
+		"cpu": resource.MustParse("2"), "memory": resource.MustParse("4Gi"), "pods": resource.MustParse("10"),
+	}
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
+	}
 	_, err = p.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 	require.NoError(t, err)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p1"}, Spec: corev1.PodSpec{

@@ -35,7 +35,9 @@ func (s *Stage) between(target string, r *recorder.Recorder, m *mutual) string {
 	trusted := x509.NewCertPool()
 	require.True(s.T, trusted.AppendCertsFromPEM(s.Plane.CA.CAData))
 	r.Forward(u, &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, Certificates: s.certificate(m.caller)}})
-	front.TLS = &tls.Config{Certificates: s.certificate(m.server), ClientCAs: trusted, ClientAuth: tls.RequireAndVerifyClientCert}
+	front.TLS = &tls.Config{
+		Certificates: s.certificate(m.server), ClientCAs: trusted, ClientAuth: tls.RequireAndVerifyClientCert,
+	}
 	front.StartTLS()
 	return front.URL
 }

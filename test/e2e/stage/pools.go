@@ -58,7 +58,8 @@ func PoolTaint(key, value string) func(*v1alpha1.NodePool) {
 // begins to watch them.
 func (s *Stage) Backend(flags ...string) {
 	s.T.Helper()
-	backend, err := s.Kit.StartSim(s.Logs, append([]string{"--boot-min=1s", "--boot-median=2s", "--boot-max=4s", "--seed=1"}, flags...)...)
+	quick := []string{"--boot-min=1s", "--boot-median=2s", "--boot-max=4s", "--seed=1"}
+	backend, err := s.Kit.StartSim(s.Logs, append(quick, flags...)...)
 	require.NoError(s.T, err)
 	s.serves(backend.Service, nil)
 	s.Sim = backend

@@ -74,9 +74,13 @@ func (s *Stage) Guarded(o ReplicaOptions) *Replica {
 	})
 	require.NoError(s.T, err)
 	r := &Replica{name: "guard", stage: s}
-	r.Muster, err = s.Kit.StartMuster(endpoint, shipped.MusterOptions{Name: "guard-muster", Logs: s.Logs, Deployment: s.Kit.Guard, Flags: append([]string{
-		"--tls-cert-file=" + server.CertFile, "--tls-private-key-file=" + server.KeyFile, "--client-ca-file=" + s.Plane.CA.CAFile,
-	}, o.Flags...)})
+	r.Muster, err = s.Kit.StartMuster(endpoint, shipped.MusterOptions{
+		Name: "guard-muster", Logs: s.Logs, Deployment: s.Kit.Guard,
+		Flags: append([]string{
+			"--tls-cert-file=" + server.CertFile, "--tls-private-key-file=" + server.KeyFile,
+			"--client-ca-file=" + s.Plane.CA.CAFile,
+		}, o.Flags...),
+	})
 	s.serves(r.Muster, err)
 	r.Scheduler, err = s.Kit.StartScheduler(shipped.SchedulerOptions{
 		Name: "guard-scheduler", Logs: s.Logs, Config: config.WithoutLeaderElection(),

@@ -37,9 +37,9 @@ func TestGuardModeNeverChoosesAStartingNode(t *testing.T) {
 	const agent = "example.com/network-not-ready"
 	s := stage.New(t, kit)
 	s.Backend()
-	s.Apply(stage.Pool("slow-start", 1, []v1alpha1.Shape{stage.Shape("m", "cpu", "4", "memory", "8Gi")}, func(p *v1alpha1.NodePool) {
-		p.Spec.Template.StartupTaints = []corev1.Taint{{Key: agent, Effect: corev1.TaintEffectNoSchedule}}
-	}))
+	pool := stage.Pool("slow-start", 1, []v1alpha1.Shape{stage.Shape("m", "cpu", "4", "memory", "8Gi")})
+	pool.Spec.Template.StartupTaints = []corev1.Taint{{Key: agent, Effect: corev1.TaintEffectNoSchedule}}
+	s.Apply(pool)
 	s.Node("small", stage.Resources("cpu", "2", "memory", "4Gi"))
 	s.Guarded(stage.ReplicaOptions{})
 	pod := s.Create(s.Pod("eager", stage.Resources("cpu", "3"), guarded, stage.WithToleration("")))[0]

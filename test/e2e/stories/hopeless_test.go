@@ -18,7 +18,9 @@ func TestPodThatNoPoolCanTakeBuysNothing(t *testing.T) {
 		pod    func(*stage.Stage) *corev1.Pod
 		reason string // in the condition's text
 	}{
-		{"too large", func(s *stage.Stage) *corev1.Pod { return s.Pod("giant", stage.Resources("cpu", "64")) }, "no shape is large enough"},
+		{"too large", func(s *stage.Stage) *corev1.Pod {
+			return s.Pod("giant", stage.Resources("cpu", "64"))
+		}, "no shape is large enough"},
 		{"a label nobody has", func(s *stage.Stage) *corev1.Pod {
 			return s.Pod("elsewhere", stage.Resources("cpu", "1"), stage.WithNodeSelector("example.com/zone", "moon"))
 		}, "node affinity/selector"},

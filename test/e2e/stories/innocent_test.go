@@ -32,7 +32,8 @@ func TestInnocentPodIsNotKilledForAPodThatFitsNowhere(t *testing.T) {
 		p.Spec.PriorityClassName = "important"
 	}))[0]
 	unharmed := func() error { return s.Running(innocent) }
-	s.Hold(soon, "the important pod to be found hopeless", unharmed, func() error { return s.SchedulerSays(important, "0/2 nodes") })
+	s.Hold(soon, "the important pod to be found hopeless", unharmed,
+		func() error { return s.SchedulerSays(important, "0/2 nodes") })
 	s.AwaitNoHelp(soon, important, "no NodePool exists")
 
 	s.Apply(stage.Pool("large", 1, []v1alpha1.Shape{stage.Shape("xl", "cpu", "96", "memory", "64Gi")}))

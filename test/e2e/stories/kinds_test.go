@@ -25,7 +25,9 @@ func kindsOfPods() []kindOfPod {
 		{"two-containers", one, func(p *corev1.Pod) {
 			p.Spec.Containers = append(p.Spec.Containers, container("second", "500m", "2Gi"))
 		}},
-		{"init-container", one, func(p *corev1.Pod) { p.Spec.InitContainers = []corev1.Container{container("init", "3", "512Mi")} }},
+		{"init-container", one, func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{container("init", "3", "512Mi")}
+		}},
 		{"sidecar", one, func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{container("sidecar", "250m", "128Mi"), container("init", "2", "64Mi")}
 			p.Spec.InitContainers[0].RestartPolicy = &always

@@ -53,9 +53,9 @@ func TestNeverOverbooksWhileBindingIsSlowAndMusterDies(t *testing.T) {
 func residents(s *stage.Stage, nodes int) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for i := range nodes {
-		pods = append(pods, s.Pod(fmt.Sprintf("resident-%d", i), stage.Resources("cpu", "2", "memory", "1Gi"), func(p *corev1.Pod) {
-			p.Spec.NodeName = fmt.Sprintf("half-full-%d", i)
-		}))
+		p := s.Pod(fmt.Sprintf("resident-%d", i), stage.Resources("cpu", "2", "memory", "1Gi"))
+		p.Spec.NodeName = fmt.Sprintf("half-full-%d", i)
+		pods = append(pods, p)
 	}
 	return pods
 }

@@ -66,7 +66,8 @@ func TestWokenWhenANodeIsReopened(t *testing.T) {
 // from here on only Muster can wake it.
 func quiet(s *stage.Stage, p *corev1.Pod) {
 	s.T.Helper()
-	s.Hold(soon, "the pod to be refused", func() error { return s.Unbound(p) }, func() error { return s.SchedulerSays(p, "nodes are available") })
+	s.Hold(soon, "the pod to be refused", func() error { return s.Unbound(p) },
+		func() error { return s.SchedulerSays(p, "nodes are available") })
 	silence := time.Now()
 	s.Hold(soon, "ten seconds of silence", func() error { return s.Unbound(p) }, func() error {
 		if time.Since(silence) < 10*time.Second {

@@ -32,7 +32,8 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	plane, err := controlplane.Start(context.Background(), filepath.Join(tree.E2E, "logs", time.Now().Format("20060102-150405")))
+	logs := filepath.Join(tree.E2E, "logs", time.Now().Format("20060102-150405"))
+	plane, err := controlplane.Start(context.Background(), logs)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -65,7 +65,8 @@ func (b *Book) Over(node string) []string {
 	var over []string
 	for name, asked := range b.asked(node) {
 		if has := room[name]; asked.Cmp(has) > 0 {
-			over = append(over, fmt.Sprintf("node %s: %s of %s are requested, %s is allocatable", node, asked.String(), name, has.String()))
+			over = append(over, fmt.Sprintf("node %s: %s of %s are requested, %s is allocatable",
+				node, asked.String(), name, has.String()))
 		}
 	}
 	sort.Strings(over)

@@ -46,9 +46,8 @@ func TestBook(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			b := NewBook()
-			b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-				"cpu": resource.MustParse("2"), "pods": resource.MustParse("3"),
-			}}})
+			room := corev1.ResourceList{"cpu": resource.MustParse("2"), "pods": resource.MustParse("3")}
+			b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: room}})
 			c.do(b)
 			require.Len(t, b.OverAnywhere(), c.over)
 		})

@@ -27,6 +27,8 @@ type Diary struct {
 	ready   map[string]time.Time
 }
 
+type opener func(context.Context) (watch.Interface, error)
+
 // KeepDiary begins to write; Close ends it.
 func KeepDiary(ctx context.Context, client kubernetes.Interface, namespace string) *Diary {
 	ctx, cancel := context.WithCancel(ctx)
@@ -78,7 +80,7 @@ func (d *Diary) watchNodes(ctx context.Context) (watch.Interface, error) {
 	return d.client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{})
 }
 
-func (d *Diary) follow(ctx context.Context, open func(context.Context) (watch.Interface, error), note func(watch.Event, time.Time)) {
+func (d *Diary) follow(ctx context.Context, open opener, note func(watch.Event, time.Time)) {
 	for ctx.Err() == nil {
 		if err := read(ctx, open, note); err != nil {
 			select {
@@ -89,7 +91,7 @@ func (d *Diary) follow(ctx context.Context, open func(context.Context) (watch.In
 	}
 }
 
-func read(ctx context.Context, open func(context.Context) (watch.Interface, error), note func(watch.Event, time.Time)) error {
+func read(ctx context.Context, open opener, note func(watch.Event, time.Time)) error {
 	w, err := open(ctx)
 	if err != nil {
 		return err
