@@ -17,7 +17,7 @@ import (
 // scheduler that has no extender, in turn, at the same client speed. The pods are all there before the scheduler wakes,
 // and the rate is taken from the first binding to the last.
 func BenchmarkSchedulerThroughput(b *testing.B) {
-	for _, size := range []struct{ nodes, pods, rounds int }{{1000, 3000, 3}, {5000, 3000, 2}} {
+	for _, size := range []struct{ nodes, pods, rounds int }{{1000, 2000, 3}, {5000, 2000, 2}} {
 		b.Run(fmt.Sprintf("nodes=%d", size.nodes), func(b *testing.B) {
 			for range b.N {
 				s := stage.NewUnwatched(b, kit)
