@@ -31,6 +31,7 @@ import (
 
 // serve wires the parts and runs them until ctx ends or one of them fails.
 func serve(ctx context.Context, f serveFlags, log *slog.Logger) error {
+	tuneMemory(os.Getenv)
 	klog.SetSlogLogger(log)
 	ctrllog.SetLogger(logr.FromSlogHandler(log.Handler()))
 	config, err := restConfig(f.kubeconfig)
