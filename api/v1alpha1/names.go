@@ -19,6 +19,10 @@ const (
 	// CordonedAnnotation on a Node says that Muster set spec.unschedulable, so that only our cordon is undone.
 	CordonedAnnotation = "muster.sh/cordoned"
 
+	// RegisteredAnnotation on a Node holds the UID of the claim that put its labels, annotations and taints on. It makes
+	// that happen once for each Node object: startup taints that were taken off stay off.
+	RegisteredAnnotation = "muster.sh/registered"
+
 	// DoNotReleaseAnnotation on a NodeClaim, set to "true", keeps its machine.
 	DoNotReleaseAnnotation = "muster.sh/do-not-release"
 

@@ -10,10 +10,6 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 )
 
-// RegisteredAnnotation on a Node holds the UID of the claim that put its labels, annotations and taints on. It makes
-// that happen once for each Node object: startup taints that were taken off stay off.
-const RegisteredAnnotation = "muster.sh/registered"
-
 var (
 	startingTaint  = corev1.Taint{Key: v1alpha1.StartingTaint, Effect: corev1.TaintEffectNoSchedule}
 	releasingTaint = corev1.Taint{Key: v1alpha1.ReleasingTaint, Effect: corev1.TaintEffectNoSchedule}
@@ -29,7 +25,7 @@ func (s *step) update(want *corev1.Node) bool {
 }
 
 func registered(node *corev1.Node, c *v1alpha1.NodeClaim) bool {
-	return node.Annotations[RegisteredAnnotation] == string(c.UID)
+	return node.Annotations[v1alpha1.RegisteredAnnotation] == string(c.UID)
 }
 
 // registeredNode is the Node with everything its claim says of it, and still starting. It names what was left out.
@@ -39,7 +35,7 @@ func registeredNode(node *corev1.Node, c *v1alpha1.NodeClaim) (*corev1.Node, []s
 	labels[v1alpha1.PoolLabel] = c.Spec.Pool
 	labels[v1alpha1.ClaimLabel] = c.Name
 	labels[v1alpha1.ShapeLabel] = c.Spec.Shape
-	annotations[RegisteredAnnotation] = string(c.UID)
+	annotations[v1alpha1.RegisteredAnnotation] = string(c.UID)
 
 	n := startingNode(node)
 	n.Labels = merged(n.Labels, labels)

@@ -107,7 +107,7 @@ func (s *scene) answer(verb lifecycle.Verb, err error) {
 // node is a registered, ready Node that still has our starting taint.
 func (s *scene) node() {
 	n := newNode("n", "px://1")
-	n.Annotations = map[string]string{lifecycle.RegisteredAnnotation: string(s.claim.UID)}
+	n.Annotations = map[string]string{v1alpha1.RegisteredAnnotation: string(s.claim.UID)}
 	n.Spec.Taints = []corev1.Taint{s.claim.Spec.Taints[0], {Key: v1alpha1.StartingTaint, Effect: corev1.TaintEffectNoSchedule}}
 	s.seen.Node, s.seen.NodeBy = n, lifecycle.ByProviderID
 }
