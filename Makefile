@@ -46,7 +46,7 @@ vet:
 tidy:
 	go mod tidy -diff
 	cd tools && go mod tidy -diff
-	cd test/e2e && go mod tidy -diff
+	for dir in test/e2e test/e2e/kube test/e2e/etcd test/e2e/kwok; do (cd $$dir && go mod tidy -diff); done
 
 generate: ## deep copies of the API types
 	$(TOOL) controller-gen object paths=./api/...
