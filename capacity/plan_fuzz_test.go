@@ -19,11 +19,11 @@ func FuzzPlan(f *testing.F) {
 		q := map[string]resource.Quantity{}
 		for _, text := range []string{cpu, memory, gpu, shapeCPU, shapeMemory, overhead, limit} {
 			if len(text) > 30 {
-				t.Skip("quantities of hundreds of digits only cost time")
+				return // quantities of hundreds of digits only cost time
 			}
 			parsed, err := resource.ParseQuantity(text)
 			if err != nil {
-				t.Skip(err)
+				return // no quantity
 			}
 			q[text] = parsed
 		}

@@ -120,6 +120,24 @@ func pod(name, cpu string) *corev1.Pod {
 	}
 }
 
+// node puts a node into the cluster.
+func (d *desk) node() {
+	offers := resources("4", "8Gi")
+	offers[corev1.ResourcePods] = resource.MustParse("10")
+	d.live.SetNode(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{Allocatable: offers},
+	}, start)
+}
+
+// unschedulable is a pod that the scheduler's own filters refuse, so that the extender is never asked.
+func (d *desk) unschedulable(name, cpu string) {
+	p := pod(name, cpu)
+	p.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+	}}
+	d.live.SetPod(p, start)
+}
+
 // call is a filter call in which no node fits.
 func (d *desk) call(t *testing.T, name, cpu string, now time.Time, nodes ...string) capacity.Placement {
 	t.Helper()
@@ -219,13 +237,7 @@ func TestAPodNobodyCanTakeIsToldWhyAndBuysNothing(t *testing.T) {
 
 func TestRoomThatAppearsOnlyInMustersHeadWakesThePod(t *testing.T) {
 	d := newDesk()
-	d.live.SetNode(&corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n1"},
-		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"),
-			corev1.ResourcePods: resource.MustParse("10"),
-		}},
-	}, start)
+	d.node()
 	require.Equal(t, "n1", d.call(t, "first", "3", start, "n1").Node)
 	require.Empty(t, d.call(t, "second", "3", start, "n1").Node)
 
@@ -247,19 +259,9 @@ func TestRoomThatAppearsOnlyInMustersHeadWakesThePod(t *testing.T) {
 
 func TestRoomTheSchedulerDoesNotAskAboutIsTakenForRefused(t *testing.T) {
 	d := newDesk()
-	d.live.SetNode(&corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n1"},
-		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"),
-			corev1.ResourcePods: resource.MustParse("10"),
-		}},
-	}, start)
+	d.node()
 	// The scheduler's own filters refuse n1, so the extender is never asked.
-	p := pod("a", "1")
-	p.Status.Conditions = []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-	}}
-	d.live.SetPod(p, start)
+	d.unschedulable("a", "1")
 	now := start
 	for range 100 {
 		d.tick(now)
@@ -279,18 +281,8 @@ func TestRoomTheSchedulerDoesNotAskAboutIsTakenForRefused(t *testing.T) {
 func TestNobodyIsWokenWhileTheFilterDoesNotAnswer(t *testing.T) {
 	d := newDesk()
 	d.planner.Settled = func() error { return errors.New("settling") }
-	d.live.SetNode(&corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n1"},
-		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"),
-			corev1.ResourcePods: resource.MustParse("10"),
-		}},
-	}, start)
-	p := pod("a", "1")
-	p.Status.Conditions = []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-	}}
-	d.live.SetPod(p, start)
+	d.node()
+	d.unschedulable("a", "1")
 	now := start
 	for range 50 {
 		d.tick(now)
