@@ -8,25 +8,23 @@ import (
 
 // choose judges every node offered and picks the best that fits. A refusal by all of them is remembered for the pods
 // that ask the same of the same nodes, until a node changes.
-func (l *Live) choose(p *Pod, nodes []string) (string, *refused) {
+func (l *Live) choose(p *Pod, offered []*entry, offer offer) (string, *refused) {
 	keeper := l.claims.keeper(p.UID)
 	own := keeper != nil && len(l.claimed[keeper.Name]) > 0 || p.Daemon()
-	offer := offerOf(nodes)
 	if !own {
 		if known := l.refusals.find(p.Ask, offer, l.answers); known != nil {
 			return "", known
 		}
 	}
 	var best rank
-	whys := l.whys[:0]
-	for _, name := range nodes {
-		e := l.nodes[name]
-		v := l.judge(p, e, keeper)
-		whys = append(whys, v.Reason)
-		if !v.Fits {
+	whys, table := l.whys[:0], l.opinions.of(p.Ask, l.seats.made)
+	for _, e := range offered {
+		o, why := l.judge(p, e, table, keeper)
+		whys = append(whys, why)
+		if why != (Reason{}) {
 			continue
 		}
-		if r := e.rank(p, keeper); best.entry == nil || r.before(best) {
+		if r := e.rank(p, o, keeper); best.entry == nil || r.before(best) {
 			best = r
 		}
 	}
@@ -34,43 +32,45 @@ func (l *Live) choose(p *Pod, nodes []string) (string, *refused) {
 	if best.entry != nil {
 		return best.entry.Name, nil
 	}
-	reasons := l.reasons(nodes, whys)
-	r := &refused{offer: offer, answers: l.answers, reasons: reasons, why: commonest(whys), missing: l.missing(reasons)}
+	r := &refused{
+		offer: offer, answers: l.answers, reasons: make([]Reason, l.seats.made), why: commonest(whys), missing: l.missing(),
+	}
+	for i, e := range offered {
+		if e != nil {
+			r.reasons[e.seat] = whys[i]
+		}
+	}
 	if !own {
 		l.refusals.remember(p.Ask, r)
 	}
 	return "", r
 }
 
-// reasons puts reasons to their nodes. Names are taken from the view where it has them: those of a call share one long
-// text, which a remembered refusal would keep.
-func (l *Live) reasons(nodes []string, whys []Reason) map[string]Reason {
-	reasons := make(map[string]Reason, len(nodes))
-	for i, name := range nodes {
-		if e := l.nodes[name]; e != nil {
-			name = e.Name
-		}
-		reasons[name] = whys[i]
-	}
-	return reasons
-}
-
-func (l *Live) judge(p *Pod, e *entry, keeper *v1alpha1.NodeClaim) Verdict {
+// judge returns what the node is to such pods, where that was asked for, and why the pod cannot go there now; no reason
+// when it can.
+func (l *Live) judge(p *Pod, e *entry, table []opinion, keeper *v1alpha1.NodeClaim) (*opinion, Reason) {
 	switch {
 	case e == nil || e.Object == nil:
-		return refusal(CodeUnknownNode, "")
+		return nil, Reason{Code: CodeUnknownNode}
 	// DaemonSet pods belong on starting nodes, since nodes start by them.
 	case e.Stage == Starting && !p.Daemon():
-		return refusal(CodeStarting, "")
+		return nil, Reason{Code: CodeStarting}
 	case e.Stage == Releasing && !p.Daemon():
-		return refusal(CodeReleasing, "")
+		return nil, Reason{Code: CodeReleasing}
 	}
-	if v := Admits(p.Ask, &e.Node); !v.Fits {
-		return v
+	o := &table[e.seat]
+	if o.revision != e.revision {
+		*o = newOpinion(p.Ask, e)
+	}
+	switch {
+	case o.refused != nil:
+		return o, *o.refused
+	case e.left.takes(&p.Ask.Requests):
+		return o, Reason{}
 	}
 	free := e.room(p.Ask)
 	l.addOwn(&free, p, e, keeper)
-	return Room(p.Ask, e.Allocatable, free, l.classes)
+	return o, Room(p.Ask, e.Allocatable, free, l.classes).Reason
 }
 
 // addOwn gives back to a pod what is set aside on the node for the pod itself.
@@ -109,11 +109,12 @@ func commonest(whys []Reason) Reason {
 	return best
 }
 
-// missing are the nodes that the scheduler's own filters refused: known, and not in a full call.
-func (l *Live) missing(offered map[string]Reason) sets.Set[string] {
+// missing are the nodes that the scheduler's own filters refused: known, and not in a full call, which is the call of this
+// turn.
+func (l *Live) missing() sets.Set[string] {
 	var out sets.Set[string]
 	for name, e := range l.nodes {
-		if _, in := offered[name]; in || e.Object == nil {
+		if e.asked == l.turn || e.Object == nil {
 			continue
 		}
 		if out == nil {

@@ -113,6 +113,14 @@ func (l *Live) Pod(uid types.UID) *Pod {
 	return l.pods[uid]
 }
 
+// Known returns a pod as the view has it if that is the given version, else nil.
+func (l *Live) Known(uid types.UID, resourceVersion string) *Pod {
+	if p := l.Pod(uid); p != nil && p.version == resourceVersion && resourceVersion != "" {
+		return p
+	}
+	return nil
+}
+
 // PlanAgain has a shortfall counted as not planned yet: what was planned for it did not come about.
 func (l *Live) PlanAgain(uid types.UID) {
 	l.mu.Lock()

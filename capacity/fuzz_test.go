@@ -132,7 +132,7 @@ func FuzzPod(f *testing.F) {
 		}
 		s := newScene()
 		s.nodes(makeNode("n", "cpu", "4", "memory", "8Gi"))
-		_, err := s.Place(t.Context(), Call{Number: 1, Pod: p, Nodes: []string{"n", "absent"}, Now: start})
+		_, err := s.Place(t.Context(), Call{Number: 1, Pod: PodOf(p), Nodes: []string{"n", "absent"}, Now: start})
 		require.Equal(t, p.UID == "", err != nil, err)
 		s.pods(p)
 		n := s.node("n")

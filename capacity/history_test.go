@@ -257,7 +257,7 @@ func (h *history) place() {
 		}
 	}
 	h.number++
-	call := Call{Number: h.number, Pod: p, Nodes: offered, Now: h.now}
+	call := Call{Number: h.number, Pod: h.live.Compile(p), Nodes: offered, Now: h.now}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if h.chance(10) {
@@ -293,8 +293,8 @@ func (h *history) place() {
 func (h *history) judged(p *corev1.Pod, offered []string, got Placement) {
 	if got.Node == "" {
 		require.Len(h.t, got.Refused, len(offered))
-		for _, name := range offered {
-			require.Equal(h.t, h.model.judge(p, name).Reason, got.Refused[name], "%s on %s", p.Name, name)
+		for i, name := range offered {
+			require.Equal(h.t, h.model.judge(p, name).Reason, got.Refused[i], "%s on %s", p.Name, name)
 		}
 		known := h.model.pods[p.UID]
 		if (known == nil || pending(known)) && (len(offered) != 1 || len(h.model.nodes) <= 1) {

@@ -30,7 +30,7 @@ func TestWakeUpsAreIgnoredOnlyAfterAWhileAndOnlyByAnIdleScheduler(t *testing.T) 
 			for after := time.Duration(0); after <= c.woken; after += time.Second {
 				now := start.Add(after)
 				if c.busy {
-					other := Call{Number: uint64(after/time.Second) + 1, Pod: makePod("other", "cpu", "1"), Now: now}
+					other := Call{Number: uint64(after/time.Second) + 1, Pod: PodOf(makePod("other", "cpu", "1")), Now: now}
 					_, err := l.Place(context.Background(), other)
 					require.NoError(t, err)
 				}
@@ -56,7 +56,7 @@ func TestANodeThatJoinedJustBeforeACallIsNotRefusedByItsAbsence(t *testing.T) {
 	l.SetNode(makeNode("new", "cpu", "4", "memory", "8Gi", "pods", "10"), joined)
 	ask := func(after time.Duration) *Shortfall {
 		now := joined.Add(after)
-		_, err := l.Place(context.Background(), Call{Number: uint64(now.UnixNano()), Pod: makePod("a", "cpu", "1"),
+		_, err := l.Place(context.Background(), Call{Number: uint64(now.UnixNano()), Pod: PodOf(makePod("a", "cpu", "1")),
 			Nodes: []string{"small", "small2"}, Now: now})
 		require.NoError(t, err)
 		return l.ledger.byPod["a"]

@@ -97,7 +97,7 @@ func TestAShortfallStays(t *testing.T) {
 		},
 		"when a call for it is cancelled or superseded": func(s *scene, p *corev1.Pod) {
 			s.place(p, "n")
-			_, err := s.Place(t.Context(), Call{Number: 0, Pod: p, Nodes: []string{"n"}})
+			_, err := s.Place(t.Context(), Call{Number: 0, Pod: PodOf(p), Nodes: []string{"n"}})
 			require.ErrorIs(t, err, ErrSuperseded)
 		},
 	} {

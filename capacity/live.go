@@ -43,7 +43,13 @@ type Live struct {
 	generation uint64                      // rises with every change that a decision may depend on
 	answers    uint64                      // rises with every change of a node: refusals are valid for one value
 	refusals   refusals
-	whys       []Reason           // scratch of choose: most calls find a node, and need no map of reasons
+	opinions   opinions
+	seats      seats
+	revisions  uint64   // the last one given to an entry
+	turn       uint64   // of choose
+	head       entry    // its next is the first node of the last call
+	offered    []*entry // scratch of choose
+	whys       []Reason // scratch of choose: most calls find a node, and need no reasons
 	placed     map[types.UID]*Pod // bound, and their condition still says they wait
 	strangers  time.Time
 	listeners  []chan struct{}
@@ -65,7 +71,7 @@ func NewLive(schedulers Schedulers) *Live {
 		nodes: map[string]*entry{}, claimed: multimap[string, *entry]{},
 		byProvider: multimap[string, *entry]{}, byUUID: multimap[string, *entry]{},
 		pods: map[types.UID]*Pod{}, holds: map[types.UID]*hold{}, placed: map[types.UID]*Pod{},
-		daemons: map[types.UID]*Daemon{}, claims: newClaimIndex(), ledger: newLedger(), refusals: newRefusals(),
+		daemons: map[types.UID]*Daemon{}, claims: newClaimIndex(), ledger: newLedger(), refusals: newRefusals(), opinions: newOpinions(),
 		pools: map[string]*v1alpha1.NodePool{}, backends: map[string]*v1alpha1.Provider{},
 		served: map[string]corev1.ResourceName{}, classes: Classes{},
 	}

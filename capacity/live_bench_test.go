@@ -80,7 +80,7 @@ func asking(i int, cpu string) *corev1.Pod {
 }
 
 func call(b *testing.B, l *Live, number int, p *corev1.Pod, names []string) Placement {
-	answer, err := l.Place(context.Background(), Call{Number: uint64(number), Pod: p, Nodes: names, Now: start})
+	answer, err := l.Place(context.Background(), Call{Number: uint64(number), Pod: l.Compile(p), Nodes: names, Now: start})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -25,6 +25,14 @@ type entry struct {
 	// closed is set in memory before the intent to release is recorded, so that the filter stops first.
 	closed bool
 
+	hash     uint64  // of the name
+	seat     int     // index into tables with a row for each entry
+	revision uint64  // of what pods cannot change: another value, another node
+	left     vacancy // what is free, as thaw last counted it
+	asked    uint64  // the turn in which a call last offered the node
+	next     *entry  // what followed the node when it was last offered
+	gone     bool    // l.nodes does not know it any more
+
 	// frozen and listed are what Views show of the node and its pods; nil after a change.
 	frozen *Node
 	listed []*Pod
@@ -35,6 +43,7 @@ func (l *Live) entry(name string) *entry {
 	if e == nil {
 		e = &entry{
 			Node: Node{Name: name}, pods: map[types.UID]*Pod{}, holds: map[types.UID]*hold{}, owners: map[types.UID]int{},
+			hash: hashOf(name), seat: l.seats.take(),
 		}
 		l.nodes[name] = e
 	}
@@ -44,13 +53,25 @@ func (l *Live) entry(name string) *entry {
 // thaw is called after every change of what is known of a node.
 func (l *Live) thaw(e *entry) {
 	e.frozen = nil
+	e.left = e.vacancy()
 	l.answers++
+}
+
+// vacancy is what is free of the kinds that every pod takes: milli CPU, bytes and pods. It may be negative.
+type vacancy struct{ cpu, memory, pods int64 }
+
+// takes says whether a request of these kinds alone has room. Kinds that are not asked for are never short.
+func (v *vacancy) takes(r *Resources) bool {
+	return r.Pods <= v.pods && (r.MilliCPU <= 0 || r.MilliCPU <= v.cpu) && (r.Memory <= 0 || r.Memory <= v.memory) &&
+		r.EphemeralStorage <= 0 && len(r.Scalar) == 0
 }
 
 // dropIfEmpty forgets a name that nothing refers to.
 func (l *Live) dropIfEmpty(e *entry) {
 	if e.Object == nil && len(e.pods) == 0 && len(e.holds) == 0 {
 		delete(l.nodes, e.Name)
+		e.gone, e.next = true, nil
+		l.seats.give(e.seat)
 	}
 }
 
@@ -120,6 +141,8 @@ func (l *Live) settleStage(e *entry) {
 	case hasTaint(e.Object.Spec.Taints, v1alpha1.StartingTaint), claim != nil && InFlight(claim):
 		e.Stage = Starting
 	}
+	l.revisions++
+	e.revision = l.revisions
 	l.thaw(e)
 	l.setDaemons(e)
 	l.setReserved(e)

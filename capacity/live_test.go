@@ -35,6 +35,7 @@ func (h *history) check() {
 		h.checkNode(name)
 	}
 	h.checkRefusals()
+	h.checkOpinions()
 }
 
 func (h *history) checkNode(name string) {
@@ -71,13 +72,30 @@ func (h *history) checkRefusals() {
 		if !ok || r.answers != l.answers {
 			continue
 		}
-		for name, why := range r.reasons {
-			v := l.judge(&Pod{UID: "nobody", Ask: ask}, l.nodes[name], nil)
-			require.Equal(h.t, why, v.Reason, "remembered for %s", name)
+		fresh := make([]opinion, l.seats.made)
+		for name, e := range l.nodes {
+			offered := r.reasons[e.seat] != Reason{}
+			if offered {
+				_, why := l.judge(&Pod{UID: "nobody", Ask: ask}, e, fresh, nil)
+				require.Equal(h.t, why, r.reasons[e.seat], "remembered for %s", name)
+			}
+			if h.model.nodes[name] != nil {
+				require.NotEqual(h.t, offered, r.missing.Has(name), "missing %s", name)
+			}
 		}
-		for name := range h.model.nodes {
-			_, offered := r.reasons[name]
-			require.NotEqual(h.t, offered, r.missing.Has(name), "missing %s", name)
+	}
+}
+
+// checkOpinions forms every remembered opinion again.
+func (h *history) checkOpinions() {
+	l := h.live
+	for signature, table := range l.opinions.bySignature {
+		ask, ok := l.asks.bySignature.Peek(signature)
+		for name, e := range l.nodes {
+			require.Equal(h.t, e.vacancy(), e.left, "free on %s", name)
+			if ok && e.Object != nil && e.seat < len(table) && table[e.seat].revision == e.revision {
+				require.Equal(h.t, newOpinion(ask, e), table[e.seat], "opinion of %s", name)
+			}
 		}
 	}
 }

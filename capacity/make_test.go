@@ -128,13 +128,26 @@ func makeLive() *Live {
 }
 
 // place asks for a node with the next call number.
-func (s *scene) place(p *corev1.Pod, nodes ...string) Placement {
+func (s *scene) place(p *corev1.Pod, nodes ...string) placed {
 	s.number++
-	placement, err := s.Place(context.Background(), Call{Number: s.number, Pod: p, Nodes: nodes, Now: s.now})
+	placement, err := s.Place(context.Background(), Call{Number: s.number, Pod: s.Compile(p), Nodes: nodes, Now: s.now})
 	if err != nil {
 		panic(fmt.Sprintf("place %s: %v", p.Name, err))
 	}
-	return placement
+	answer := placed{Node: placement.Node}
+	for i, why := range placement.Refused {
+		if answer.Refused == nil {
+			answer.Refused = map[string]Reason{}
+		}
+		answer.Refused[nodes[i]] = why
+	}
+	return answer
+}
+
+// placed is a Placement with the reasons by node.
+type placed struct {
+	Node    string
+	Refused map[string]Reason
 }
 
 // scene is a Live with a clock and a count of calls.

@@ -49,6 +49,14 @@ func (n *Node) Free() Resources {
 	return free
 }
 
+// vacancy is Free in the kinds that every pod takes.
+func (n *Node) vacancy() vacancy {
+	free := n.room(&noAsk)
+	return vacancy{cpu: free.MilliCPU, memory: free.Memory, pods: free.Pods}
+}
+
+var noAsk Ask
+
 // room is Free in the kinds that a pod asks for; it makes no map where the pod needs none.
 func (n *Node) room(a *Ask) Resources {
 	left := func(offered int64, taken ...int64) int64 {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -14,16 +14,22 @@ import (
 type Call struct {
 	// Number rises with the order of arrival; a call is superseded by a newer one for the same pod.
 	Number uint64
-	Pod    *corev1.Pod
-	Nodes  []string
-	Now    time.Time
+	// Pod is what Known or Compile made of the pod.
+	Pod   *Pod
+	Nodes []string
+	Now   time.Time
 }
 
-// Placement is the answer: one node, held for the pod, or a reason for every node offered.
+// Placement is the answer: one node, held for the pod, or a reason for each node offered, in their order. Of more than
+// MaxReasons nodes only the first have one.
 type Placement struct {
 	Node    string
-	Refused map[string]Reason
+	Refused []Reason
 }
+
+// MaxReasons bounds how many nodes are given a reason. A node that is neither passed nor given one counts as refused, and
+// reading thousands of copies of one sentence costs the scheduler more than all the rest of the call.
+const MaxReasons = 1000
 
 // ErrSuperseded: a newer call for the same pod was seen; the scheduler no longer waits for this answer.
 var ErrSuperseded = errors.New("superseded by a newer call for this pod")
@@ -35,27 +41,30 @@ var ErrSettled = fmt.Errorf("the pod is bound, finished or gone: %w", ErrSuperse
 var ErrNoUID = errors.New("the pod has no UID")
 
 // Place chooses a node for a pod and holds its room, or records the shortfall. The hold is committed last, and only
-// while ctx lives and no newer call for this pod was seen. The answer shares its map with others: do not change it.
+// while ctx lives and no newer call for this pod was seen. A call that offers a node twice is an OfferError.
 func (l *Live) Place(ctx context.Context, call Call) (Placement, error) {
-	if call.Pod.UID == "" {
+	p := call.Pod
+	if p.UID == "" {
 		return Placement{}, ErrNoUID
 	}
-	ask := l.asks.Ask(call.Pod)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.calls.arrive(call.Pod.UID, call.Number) {
+	offered, offer, err := l.seat(call.Nodes)
+	if err != nil {
+		return Placement{}, err
+	}
+	if !l.calls.arrive(p.UID, call.Number) {
 		return Placement{}, ErrSuperseded
 	}
 	l.heard = call.Now
-	if l.settled(call.Pod.UID) {
+	if l.settled(p.UID) {
 		return Placement{}, ErrSettled
 	}
-	p := newPod(call.Pod, ask)
-	if ask.Unjudged.Code == CodeSchedulingGroup {
-		return Placement{Refused: refuseAll(call.Nodes, ask.Unjudged)}, nil
+	if p.Ask.Unjudged.Code == CodeSchedulingGroup {
+		return Placement{Refused: refuseAll(call.Nodes, p.Ask.Unjudged)}, nil
 	}
 	older := l.release(p.UID)
-	node, no := l.choose(p, call.Nodes)
+	node, no := l.choose(p, offered, offer)
 	if err := ctx.Err(); err != nil {
 		if older != nil {
 			l.hold(older)
@@ -70,7 +79,7 @@ func (l *Live) Place(ctx context.Context, call Call) (Placement, error) {
 	if l.recordShortfall(p, call, no) || older != nil {
 		l.changed()
 	}
-	return Placement{Refused: no.reasons}, nil
+	return Placement{Refused: no.named(offered)}, nil
 }
 
 // settled says whether a pod no longer waits for a node, so that a hold for it would never end.
@@ -81,12 +90,8 @@ func (l *Live) settled(uid types.UID) bool {
 	return l.gone.Contains(uid)
 }
 
-func refuseAll(nodes []string, why Reason) map[string]Reason {
-	refused := make(map[string]Reason, len(nodes))
-	for _, name := range nodes {
-		refused[name] = why
-	}
-	return refused
+func refuseAll(nodes []string, why Reason) []Reason {
+	return slices.Repeat([]Reason{why}, min(len(nodes), MaxReasons))
 }
 
 // recordShortfall records a pod that no node of a full call took, and says whether that is news. A call for one node out

@@ -82,10 +82,10 @@ func TestASupersededCallChangesNothing(t *testing.T) {
 	s := newScene()
 	s.nodes(makeNode("a", "cpu", "4"), makeNode("b", "cpu", "4"))
 	p := makePod("p", "cpu", "3")
-	_, err := s.Place(context.Background(), Call{Number: 7, Pod: p, Nodes: []string{"a"}, Now: start})
+	_, err := s.Place(context.Background(), Call{Number: 7, Pod: PodOf(p), Nodes: []string{"a"}, Now: start})
 	require.NoError(t, err)
 	before := s.Generation()
-	_, err = s.Place(context.Background(), Call{Number: 6, Pod: p, Nodes: []string{"b"}, Now: start})
+	_, err = s.Place(context.Background(), Call{Number: 6, Pod: PodOf(p), Nodes: []string{"b"}, Now: start})
 	require.ErrorIs(t, err, ErrSuperseded)
 	require.Equal(t, "a", s.Held("p"))
 	require.Equal(t, before, s.Generation())
@@ -97,14 +97,14 @@ func TestACancelledCallChangesNothing(t *testing.T) {
 	s := newScene()
 	s.nodes(makeNode("a", "cpu", "4"), makeNode("b", "cpu", "4"))
 	p := makePod("p", "cpu", "3")
-	_, err := s.Place(cancelled, Call{Number: 1, Pod: p, Nodes: []string{"a"}, Now: start})
+	_, err := s.Place(cancelled, Call{Number: 1, Pod: PodOf(p), Nodes: []string{"a"}, Now: start})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, s.Held("p"))
 
-	_, err = s.Place(context.Background(), Call{Number: 2, Pod: p, Nodes: []string{"a"}, Now: start})
+	_, err = s.Place(context.Background(), Call{Number: 2, Pod: PodOf(p), Nodes: []string{"a"}, Now: start})
 	require.NoError(t, err)
 	for _, nodes := range [][]string{{"b"}, {}} {
-		_, err = s.Place(cancelled, Call{Number: 3, Pod: p, Nodes: nodes, Now: at(1)})
+		_, err = s.Place(cancelled, Call{Number: 3, Pod: PodOf(p), Nodes: nodes, Now: at(1)})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, "a", s.Held("p"), "the hold taken before stays")
 		require.Equal(t, start, s.HoldsBefore(at(9))[0].Since)
@@ -126,7 +126,7 @@ func TestACallForASettledPodTakesNoHold(t *testing.T) {
 			s.nodes(makeNode("a", "cpu", "4"), makeNode("b", "cpu", "4"))
 			p := makePod("p", "cpu", "3")
 			settle(s, p)
-			_, err := s.Place(context.Background(), Call{Number: 1, Pod: makePod("p", "cpu", "3"), Nodes: []string{"b"}, Now: start})
+			_, err := s.Place(context.Background(), Call{Number: 1, Pod: PodOf(makePod("p", "cpu", "3")), Nodes: []string{"b"}, Now: start})
 			require.ErrorIs(t, err, ErrSettled)
 			require.ErrorIs(t, err, ErrSuperseded, "the extender answers both alike")
 			require.Empty(t, s.HoldsBefore(at(9)))
@@ -134,7 +134,7 @@ func TestACallForASettledPodTakesNoHold(t *testing.T) {
 		})
 	}
 	s := newScene()
-	_, err := s.Place(context.Background(), Call{Number: 1, Pod: makePod("", "cpu", "3")})
+	_, err := s.Place(context.Background(), Call{Number: 1, Pod: PodOf(makePod("", "cpu", "3"))})
 	require.ErrorIs(t, err, ErrNoUID, "pods without a UID would replace each other's holds")
 }
 
@@ -192,7 +192,7 @@ func TestARefusalIsRememberedUntilANodeChanges(t *testing.T) {
 	require.Equal(t, "a", s.place(twin, "a", "b").Node)
 }
 
-func nodeOf(p Placement) any {
+func nodeOf(p placed) any {
 	if p.Node == "" {
 		return nil
 	}

@@ -34,16 +34,13 @@ func (r rank) before(o rank) bool {
 	return r.entry.Name < o.entry.Name
 }
 
-func (e *entry) rank(p *Pod, keeper *v1alpha1.NodeClaim) rank {
+func (e *entry) rank(p *Pod, o *opinion, keeper *v1alpha1.NodeClaim) rank {
 	r := rank{
-		entry: e, avoided: avoided(p.Ask, e.Object.Spec.Taints), empty: len(e.holds) == 0 && e.guests == 0,
+		entry: e, avoided: o.avoided, preferred: o.preferred, empty: len(e.holds) == 0 && e.guests == 0,
 		used: fullness(p.Ask, &e.Node),
 	}
 	r.reserved = keeper != nil && keeper.Name == e.Claim
-	if p.Ask.preferred != nil {
-		r.preferred = p.Ask.preferred.Score(e.Object)
-	}
-	if spreads(p.OwnerKind) {
+	if len(e.owners) > 0 && spreads(p.OwnerKind) {
 		r.siblings = e.owners[p.Owner]
 	}
 	return r

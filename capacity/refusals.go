@@ -1,16 +1,12 @@
 package capacity
 
-import (
-	"hash/maphash"
-
-	"k8s.io/apimachinery/pkg/util/sets"
-)
+import "k8s.io/apimachinery/pkg/util/sets"
 
 // refused is an answer "no node". It is never changed.
 type refused struct {
 	offer   offer
 	answers uint64 // Live.answers when it was given
-	reasons map[string]Reason
+	reasons []Reason         // by seat; nodes that are not known have none
 	why     Reason           // the commonest
 	missing sets.Set[string] // nodes that are there and were not offered
 }
@@ -22,14 +18,15 @@ type offer struct {
 	sum   uint64
 }
 
-var offerSeed = maphash.MakeSeed()
-
-func offerOf(nodes []string) offer {
-	o := offer{count: len(nodes)}
-	for _, name := range nodes {
-		o.sum += maphash.String(offerSeed, name)
+// named lists the reason of each node offered, of the first MaxReasons.
+func (r *refused) named(offered []*entry) []Reason {
+	reasons := make([]Reason, min(len(offered), MaxReasons))
+	for i := range reasons {
+		if reasons[i].Code = CodeUnknownNode; offered[i] != nil {
+			reasons[i] = r.reasons[offered[i].seat]
+		}
 	}
-	return o
+	return reasons
 }
 
 // refusals remembers refusals by what the pod asked for.

@@ -8,9 +8,9 @@ import (
 )
 
 // appendFiltered appends an ExtenderFilterResult: the nodes that passed, in the form in which they came, and a reason
-// for each that did not, in the order of the call. Reasons go into FailedAndUnresolvableNodes only: a node in
+// for those that did not: reasons has one for each name, in their order, and may end early. Reasons go into FailedAndUnresolvableNodes only: a node in
 // FailedNodes invites the scheduler to kill pods there, which helps against none of our reasons.
-func appendFiltered(b []byte, r request, passed []int, why func(i int) capacity.Reason) []byte {
+func appendFiltered(b []byte, r request, passed []int, reasons []capacity.Reason) []byte {
 	b = append(b, `{"Nodes":`...)
 	if r.whole {
 		b = appendNodes(b, r, passed)
@@ -20,7 +20,7 @@ func appendFiltered(b []byte, r request, passed []int, why func(i int) capacity.
 		b = appendNames(b, r, passed)
 	}
 	b = append(b, `,"FailedNodes":null,"FailedAndUnresolvableNodes":{`...)
-	b = appendReasons(b, r, why)
+	b = appendReasons(b, r.names, reasons)
 	return append(b, `},"Error":""}`...)
 }
 
@@ -48,12 +48,11 @@ func appendNames(b []byte, r request, passed []int) []byte {
 
 // appendReasons appends the members for the nodes that have a reason. Neighbours mostly share one, so its text is made
 // once.
-func appendReasons(b []byte, r request, why func(i int) capacity.Reason) []byte {
+func appendReasons(b []byte, names []string, reasons []capacity.Reason) []byte {
 	var last capacity.Reason
 	var text []byte
 	first := true
-	for i, name := range r.names {
-		reason := why(i)
+	for i, reason := range reasons {
 		if reason == (capacity.Reason{}) {
 			continue
 		}
@@ -64,7 +63,7 @@ func appendReasons(b []byte, r request, why func(i int) capacity.Reason) []byte 
 			b = append(b, ',')
 		}
 		first = false
-		b = append(appendText(b, name), ':')
+		b = append(appendText(b, names[i]), ':')
 		b = append(b, text...)
 	}
 	return b

@@ -9,12 +9,17 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/capacity"
 )
 
 // Core is what the handlers ask; *capacity.Live is one.
 type Core interface {
+	// Known returns a pod that was seen in just this version, nil when it was not.
+	Known(uid types.UID, resourceVersion string) *capacity.Pod
+	// Compile reads a pod for Place.
+	Compile(pod *corev1.Pod) *capacity.Pod
 	// Place chooses a node and holds its room, or says why none will do.
 	Place(ctx context.Context, call capacity.Call) (capacity.Placement, error)
 	// Veto says why a pod must not go to a node whoever judged its fit; the zero Reason lets it pass.

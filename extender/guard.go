@@ -3,6 +3,7 @@ package extender
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"github.com/muster-sh/muster/capacity"
@@ -13,32 +14,41 @@ type vetoer struct{ core Core }
 
 // filter passes every node but the vetoed ones; unknown nodes pass.
 func (v vetoer) filter(_ context.Context, c call, answer []byte) ([]byte, error) {
-	r, err := readRequest(c.body)
+	pod, r, err := readVetoed(c.body)
 	if err != nil {
 		return nil, err
 	}
 	vetoes := make([]capacity.Reason, len(r.names))
 	passed := make([]int, 0, len(r.names))
 	for i := range r.names {
-		if vetoes[i] = v.veto(r, i); vetoes[i] == (capacity.Reason{}) {
+		if vetoes[i] = v.veto(pod, r, i); vetoes[i] == (capacity.Reason{}) {
 			passed = append(passed, i)
 		}
 	}
-	return appendFiltered(answer, r, passed, func(i int) capacity.Reason { return vetoes[i] }), nil
+	return appendFiltered(answer, r, passed, vetoes), nil
 }
 
-func (v vetoer) veto(r request, i int) capacity.Reason {
-	if r.whole {
-		return v.core.VetoObject(r.pod, &r.nodes[i].object)
+// readVetoed reads a call whose nodes are judged one by one, each of which belongs there once.
+func readVetoed(body []byte) (*corev1.Pod, request, error) {
+	pod, r, err := readRequest(body, readPod)
+	if err == nil {
+		err = unique(r)
 	}
-	return v.core.Veto(r.pod, r.names[i])
+	return pod, r, err
+}
+
+func (v vetoer) veto(pod *corev1.Pod, r request, i int) capacity.Reason {
+	if r.whole {
+		return v.core.VetoObject(pod, &r.nodes[i].object)
+	}
+	return v.core.Veto(pod, r.names[i])
 }
 
 // prioritize scores from 0 to extenderv1.MaxExtenderPriority.
 func (v vetoer) prioritize(_ context.Context, c call, answer []byte) ([]byte, error) {
-	r, err := readRequest(c.body)
+	pod, r, err := readVetoed(c.body)
 	if err != nil {
 		return nil, err
 	}
-	return appendScores(answer, r.names, v.core.Preferences(r.pod, r.names, extenderv1.MaxExtenderPriority)), nil
+	return appendScores(answer, r.names, v.core.Preferences(pod, r.names, extenderv1.MaxExtenderPriority)), nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,9 @@ import (
 func readNames(raw []byte) ([]string, error) {
 	text := string(raw)
 	names := make([]string, 0, bytes.Count(raw, []byte{','})+1)
+	if names, ok := plainNames(names, text); ok {
+		return names, nil
+	}
 	s := scanner{data: raw}
 	err := s.list(func(element []byte) error {
 		if plain(element) {
@@ -32,9 +36,33 @@ func readNames(raw []byte) ([]string, error) {
 	return names, nil
 }
 
+// plainNames reads the array as kube-scheduler writes it: without white space and escapes. It appends to names.
+func plainNames(names []string, text string) ([]string, bool) {
+	rest, ok := strings.CutPrefix(text, "[")
+	for ok {
+		if rest, ok = strings.CutPrefix(rest, `"`); !ok {
+			break
+		}
+		end := 0
+		for end < len(rest) && rest[end] != '"' && rest[end] != '\\' && rest[end] >= ' ' {
+			end++
+		}
+		if end+1 >= len(rest) || rest[end] != '"' {
+			break
+		}
+		names = append(names, rest[:end])
+		rest = rest[end+1:]
+		if rest == "]" {
+			return names, true
+		}
+		rest, ok = strings.CutPrefix(rest, ",")
+	}
+	return nil, false
+}
+
 // plain says whether a value is a string that reads as it is written.
 func plain(raw []byte) bool {
-	if raw[0] != '"' {
+	if len(raw) == 0 || raw[0] != '"' {
 		return false
 	}
 	for _, c := range raw[1:] {
@@ -84,23 +112,27 @@ func readNode(raw []byte) (node, error) {
 	return n, nil
 }
 
+// field is where the names came from.
+func (r request) field() string {
+	if r.whole {
+		return "Nodes"
+	}
+	return "NodeNames"
+}
+
 var nameSets = sync.Pool{New: func() any { return map[string]struct{}{} }}
 
 // unique refuses a name that is empty or given twice: kube-scheduler's own list has neither, so the list is not its own.
 func unique(r request) error {
-	field := "NodeNames"
-	if r.whole {
-		field = "Nodes"
-	}
 	seen := nameSets.Get().(map[string]struct{})
 	defer nameSets.Put(seen)
 	defer clear(seen)
 	for i, name := range r.names {
 		if name == "" {
-			return bad(field, "element %d has no name", i)
+			return bad(r.field(), "element %d has no name", i)
 		}
 		if seen[name] = struct{}{}; len(seen) != i+1 {
-			return bad(field, "%q is given twice", name)
+			return bad(r.field(), "%q is given twice", name)
 		}
 	}
 	return nil

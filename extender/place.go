@@ -2,6 +2,7 @@ package extender
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -18,21 +19,40 @@ type placer struct {
 
 // filter offers the one node on which the pod's room is now held, or a reason for each.
 func (p placer) filter(ctx context.Context, c call, answer []byte) ([]byte, error) {
-	r, err := readRequest(c.body)
+	pod, r, err := readRequest(c.body, p.compile)
 	if err != nil {
 		return nil, err
 	}
-	placed, err := p.core.Place(ctx, capacity.Call{Number: c.number, Pod: r.pod, Nodes: r.names, Now: p.now()})
+	placed, err := p.core.Place(ctx, capacity.Call{Number: c.number, Pod: pod, Nodes: r.names, Now: p.now()})
+	var odd *capacity.OfferError
+	if errors.As(err, &odd) {
+		return nil, bad(r.field(), "%v", odd)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if p.log.Enabled(ctx, slog.LevelDebug) {
-		p.log.DebugContext(ctx, "filter call answered", "pod", r.pod.Namespace+"/"+r.pod.Name, "uid", r.pod.UID, "call", c.number,
+		p.log.DebugContext(ctx, "filter call answered", "pod", pod.Key(), "uid", pod.UID, "call", c.number,
 			"node", placed.Node, "offered", len(r.names))
 	}
 	var passed []int
 	if i := slices.Index(r.names, placed.Node); i >= 0 {
 		passed = []int{i}
 	}
-	return appendFiltered(answer, r, passed, func(i int) capacity.Reason { return placed.Refused[r.names[i]] }), nil
+	return appendFiltered(answer, r, passed, placed.Refused), nil
+}
+
+// compile reads a pod, unless the core knows this very version of it from its watch: decoding one takes longer than
+// placing it.
+func (p placer) compile(raw []byte) (*capacity.Pod, error) {
+	if uid, version := identity(raw); version != "" {
+		if known := p.core.Known(uid, version); known != nil {
+			return known, nil
+		}
+	}
+	pod, err := readPod(raw)
+	if err != nil {
+		return nil, err
+	}
+	return p.core.Compile(pod), nil
 }

@@ -2,12 +2,15 @@ package extender
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/capacity"
 )
@@ -29,6 +32,38 @@ func readPod(raw []byte) (*corev1.Pod, error) {
 	}
 	return pod, checkRequests(pod)
 }
+
+// identity finds metadata.uid and metadata.resourceVersion in a pod without decoding it; an empty version where that is not
+// plainly possible.
+func identity(raw []byte) (uid types.UID, version string) {
+	var metadata []byte
+	pod := scanner{data: raw}
+	if pod.object(func(key string, value []byte) error { return once(key, "metadata", value, &metadata) }) != nil {
+		return "", ""
+	}
+	var id, v []byte
+	object := scanner{data: metadata}
+	err := object.object(func(key string, value []byte) error {
+		return errors.Join(once(key, "uid", value, &id), once(key, "resourceVersion", value, &v))
+	})
+	if err != nil || !plain(id) || !plain(v) {
+		return "", ""
+	}
+	return types.UID(id[1 : len(id)-1]), string(v[1 : len(v)-1])
+}
+
+// once takes the value of a member. encoding/json ignores case and takes the last of several: both are left to it.
+func once(key, wanted string, value []byte, into *[]byte) error {
+	switch {
+	case key == wanted && *into == nil:
+		*into = value
+	case strings.EqualFold(key, wanted):
+		return errAmbiguous
+	}
+	return nil
+}
+
+var errAmbiguous = errors.New("a member is given twice")
 
 // checkRequests refuses amounts that cannot be counted: negative ones, and a sum past 64 bits, which would wrap into a
 // small request. The sum over all containers is never less than what any rule of counting makes of them.

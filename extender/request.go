@@ -10,9 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// request is an ExtenderArgs: a pod and the nodes that are left for it.
+// request is an ExtenderArgs: a pod, and the nodes that are left for it.
 type request struct {
-	pod   *corev1.Pod
 	names []string
 	// nodes are the nodes themselves, in the order of names, where the caller sent whole nodes (nodeCacheCapable: false).
 	nodes []node
@@ -65,16 +64,20 @@ func sortField(found map[string][]byte, known []string, key string, raw []byte) 
 
 func given(raw []byte) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
 
-// readRequest decodes an ExtenderArgs.
-func readRequest(body []byte) (request, error) {
+// readRequest decodes an ExtenderArgs, its pod by the way that the caller gives.
+func readRequest[P any](body []byte, read func(raw []byte) (P, error)) (pod P, r request, err error) {
 	members, err := fields(body, "Pod", "Nodes", "NodeNames")
 	if err != nil {
-		return request{}, err
+		return pod, r, err
 	}
-	var r request
-	if r.pod, err = readPod(members["Pod"]); err != nil {
-		return request{}, err
+	if pod, err = read(members["Pod"]); err != nil {
+		return pod, r, err
 	}
+	r, err = readOffered(members)
+	return pod, r, err
+}
+
+func readOffered(members map[string][]byte) (r request, err error) {
 	nodes, names := members["Nodes"], members["NodeNames"]
 	switch {
 	case given(nodes) && given(names):
@@ -87,8 +90,5 @@ func readRequest(body []byte) (request, error) {
 	default:
 		return request{}, bad("NodeNames", "missing, and so is Nodes; one of them belongs here")
 	}
-	if err != nil {
-		return request{}, err
-	}
-	return r, unique(r)
+	return r, err
 }
