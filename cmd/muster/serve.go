@@ -32,6 +32,7 @@ type serveFlags struct {
 	batch             policy.Batch
 	maxInFlight       int
 	maxBody           int64
+	profiling         bool
 	log               logFlags
 }
 
@@ -86,6 +87,7 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	fs.DurationVar(&f.batch.Max, "batch-max", policy.DefaultBatch.Max, "plan at the latest this long after the first such pod")
 	fs.IntVar(&f.maxInFlight, "max-in-flight", extender.DefaultMaxInFlight, "extender calls at a time; more are refused")
 	fs.Int64Var(&f.maxBody, "max-body", extender.DefaultMaxBody, "largest extender request in bytes")
+	fs.BoolVar(&f.profiling, "profiling", false, "serve /debug/pprof/ beside /metrics, for go tool pprof")
 	fs.StringVar(&f.log.level, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&f.log.format, "log-format", "text", "text or json")
 }
