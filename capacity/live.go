@@ -45,11 +45,11 @@ type Live struct {
 	refusals   refusals
 	opinions   opinions
 	seats      seats
-	revisions  uint64   // the last one given to an entry
-	turn       uint64   // of choose
-	head       entry    // its next is the first node of the last call
-	offered    []*entry // scratch of choose
-	whys       []Reason // scratch of choose: most calls find a node, and need no reasons
+	revisions  uint64             // the last one given to an entry
+	turn       uint64             // of choose
+	head       entry              // its next is the first node of the last call
+	offered    []*entry           // scratch of choose
+	whys       []Reason           // scratch of choose: most calls find a node, and need no reasons
 	placed     map[types.UID]*Pod // bound, and their condition still says they wait
 	strangers  time.Time
 	listeners  []chan struct{}

@@ -5,7 +5,7 @@ import "k8s.io/apimachinery/pkg/util/sets"
 // refused is an answer "no node". It is never changed.
 type refused struct {
 	offer   offer
-	answers uint64 // Live.answers when it was given
+	answers uint64           // Live.answers when it was given
 	reasons []Reason         // by seat; nodes that are not known have none
 	why     Reason           // the commonest
 	missing sets.Set[string] // nodes that are there and were not offered

@@ -122,8 +122,8 @@ func (f *fakeCore) Place(ctx context.Context, call capacity.Call) (capacity.Plac
 	return capacity.Placement{}, ctx.Err()
 }
 
-func (f *fakeCore) Known(types.UID, string) *capacity.Pod               { return nil }
-func (f *fakeCore) Compile(pod *corev1.Pod) *capacity.Pod               { return capacity.PodOf(pod) }
+func (f *fakeCore) Known(types.UID, string) *capacity.Pod                { return nil }
+func (f *fakeCore) Compile(pod *corev1.Pod) *capacity.Pod                { return capacity.PodOf(pod) }
 func (f *fakeCore) Veto(*corev1.Pod, string) capacity.Reason             { return capacity.Reason{} }
 func (f *fakeCore) VetoObject(*corev1.Pod, *corev1.Node) capacity.Reason { return capacity.Reason{} }
 func (f *fakeCore) Preferences(_ *corev1.Pod, nodes []string, _ int64) []int64 {
