@@ -17,8 +17,9 @@ func (l *Live) SetPod(pod *corev1.Pod, now time.Time) {
 	l.takePod(newPod(pod, l.ask(pod, l.pods[pod.UID])), now)
 }
 
-// Compile reads a pod into what the core keeps of it, for TakePod. What pods with one signature share they share here.
-func (l *Live) Compile(pod *corev1.Pod) *Pod { return newPod(pod, l.asks.Ask(pod)) }
+// Compile reads a pod into what the core keeps of it, for TakePod and Place. What pods with one signature share they share
+// here.
+func (l *Live) Compile(pod *corev1.Pod) *Pod { return newPod(pod, l.ask(pod, l.Pod(pod.UID))) }
 
 // TakePod is SetPod for a pod that was compiled before, so that a list of many pods is kept as what the core keeps.
 func (l *Live) TakePod(p *Pod, now time.Time) {
