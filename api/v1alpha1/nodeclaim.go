@@ -52,6 +52,13 @@ type NodeClaimSpec struct {
 	// +optional
 	Overhead corev1.ResourceList `json:"overhead,omitempty"`
 
+	// allocatable is what the node is expected to offer, where nodes like it turned out to offer less than resources less
+	// overhead.
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:validation:MaxProperties=64
+	// +optional
+	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
+
 	// labels and annotations of the node, templates not yet filled in.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
@@ -74,6 +81,13 @@ type NodeClaimSpec struct {
 	// +listType=atomic
 	// +optional
 	Reserved []PodReference `json:"reserved,omitempty"`
+
+	// orderedFor are hashes of what the pods ask for that this machine was ordered for, as long as it has neither taken
+	// such a pod nor been found to be in vain for them.
+	// +kubebuilder:validation:MaxItems=1000
+	// +listType=atomic
+	// +optional
+	OrderedFor []string `json:"orderedFor,omitempty"`
 
 	// release asks for the machine to be given back without deleting the claim first: the reaper's intent, which may
 	// still be withdrawn while the claim drains.
@@ -173,6 +187,13 @@ type NodeClaimStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	LastError string `json:"lastError,omitempty"`
+
+	// nominated are the pods whose status.nominatedNodeName Muster has set, or was about to set, to this machine's node.
+	// It is done once for each pod.
+	// +kubebuilder:validation:MaxItems=1000
+	// +listType=atomic
+	// +optional
+	Nominated []types.UID `json:"nominated,omitempty"`
 
 	// +listType=map
 	// +listMapKey=type

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // NodePool says which machines Muster may make, how many, and when they may go.
@@ -18,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Weight",type=integer,JSONPath=`.spec.weight`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:printcolumn:name="Braked",type=string,JSONPath=`.status.conditions[?(@.type=="Braked")].status`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 50",message="metadata.name must have at most 50 characters: a claim's name is the pool's name and a slot"
 type NodePool struct {
@@ -50,6 +52,13 @@ type NodePoolSpec struct {
 	// +optional
 	Weight int32 `json:"weight,omitempty"`
 
+	// preemption says whether running pods of this pool's nodes may be evicted for pods of higher priority, when no pool
+	// may grow for those: Allowed or Never.
+	// +kubebuilder:validation:Enum=Allowed;Never
+	// +kubebuilder:default=Allowed
+	// +optional
+	Preemption Preemption `json:"preemption,omitempty"`
+
 	// +kubebuilder:default={}
 	// +optional
 	ScaleUp ScaleUp `json:"scaleUp,omitempty"`
@@ -57,6 +66,15 @@ type NodePoolSpec struct {
 	// +optional
 	ScaleDown ScaleDown `json:"scaleDown,omitempty"`
 }
+
+// Preemption says whether a pool's nodes are looked at for pods that could make room.
+type Preemption string
+
+// The values of spec.preemption. Empty counts as Allowed.
+const (
+	PreemptionAllowed Preemption = "Allowed"
+	PreemptionNever   Preemption = "Never"
+)
 
 // NodeTemplate describes the nodes that come out of a pool.
 //
@@ -244,12 +262,108 @@ type NodePoolStatus struct {
 	// inFlight is the number of claims on their way to Ready.
 	// +optional
 	InFlight int32 `json:"inFlight,omitempty"`
-	// conditions: Ready says whether the pool can grow, and why not.
+	// conditions: Ready says whether the pool can grow, and why not; Braked says for which pods it buys nothing because
+	// its machines came up in vain.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// template is a hash of spec.provider and spec.template. What was learned of another template is forgotten.
+	// +optional
+	Template string `json:"template,omitempty"`
+
+	// shapes is what nodes of this pool turned out to offer. Plans count with the less of that and of what the template
+	// promises.
+	// +kubebuilder:validation:MaxItems=400
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Shapes []LearnedShape `json:"shapes,omitempty"`
+
+	// circuits are the kinds of pods whose machines came up and did not take them. After two such machines in a row the
+	// circuit is open: the pool buys one more for them per hour.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=pods
+	// +optional
+	Circuits []Circuit `json:"circuits,omitempty"`
+
+	// backoffs are the failures because of which the pool, or one of its shapes, buys nothing for a while.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=class
+	// +listMapKey=shape
+	// +optional
+	Backoffs []PoolBackoff `json:"backoffs,omitempty"`
 }
+
+// LearnedShape is what Ready nodes of one shape, or of one size of a range, offer.
+type LearnedShape struct {
+	Name string `json:"name"`
+	// capacity of the machine that was asked for.
+	Capacity corev1.ResourceList `json:"capacity"`
+	// allocatable is the least of cpu, memory, ephemeral storage and pods that a node of this shape offers, and the most
+	// of each extended resource.
+	Allocatable corev1.ResourceList `json:"allocatable"`
+	// nodes is how many of them there were when they were last counted.
+	Nodes int32 `json:"nodes"`
+	// observed is when the numbers last changed.
+	Observed metav1.Time `json:"observed"`
+}
+
+// Circuit is one kind of pods that machines of the pool came up for in vain.
+type Circuit struct {
+	// pods is a hash of what such pods ask for.
+	Pods string `json:"pods"`
+	// example is namespace/name of one of them.
+	// +optional
+	Example string `json:"example,omitempty"`
+	// vain are the UIDs of the last machines, two at most, that came up and did not take such a pod within 2 minutes. With
+	// two, the circuit is open.
+	// +kubebuilder:validation:MaxItems=2
+	// +listType=atomic
+	Vain []types.UID `json:"vain"`
+	// reason and message say what stood in the way on the last of them.
+	Reason string `json:"reason"`
+	// +optional
+	Message string `json:"message,omitempty"`
+	// made is when the first machine in vain was ordered. A machine made then or later that takes such a pod closes the
+	// circuit.
+	Made metav1.Time `json:"made"`
+	// since is when the last machine was found to be in vain.
+	Since metav1.Time `json:"since"`
+	// nextProbe is when the next machine may be bought while the circuit is open.
+	NextProbe metav1.Time `json:"nextProbe"`
+}
+
+// Open says whether the pool buys no more than a probe for such pods.
+func (c *Circuit) Open() bool { return len(c.Vain) > 1 }
+
+// PoolBackoff is a wait after failures of one class.
+type PoolBackoff struct {
+	// class of the failure, for example NoCapacity or LaunchRefused.
+	Class string `json:"class"`
+	// shape that waits; empty when the whole pool does.
+	// +kubebuilder:default=""
+	Shape string `json:"shape"`
+	// capacity of the machine that failed, where a shape waits.
+	// +optional
+	Capacity corev1.ResourceList `json:"capacity,omitempty"`
+	// failures in a row; those of one wave count once.
+	Failures int32 `json:"failures"`
+	// since is when the last of them was counted.
+	Since metav1.MicroTime `json:"since"`
+	// until is the end of the wait.
+	Until metav1.MicroTime `json:"until"`
+	// message of the last failure.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// ConditionBraked on a pool is True while a circuit of it is open.
+const ConditionBraked = "Braked"
 
 // NodePoolList is a list of NodePools.
 //
