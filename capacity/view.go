@@ -21,6 +21,8 @@ type View struct {
 	Pods map[string][]*Pod
 	// HeldOn counts the holds on each node.
 	HeldOn map[string]int
+	// Held are the pods held on each node, by node name.
+	Held map[string][]*Pod
 	// Claims are all NodeClaims, by name.
 	Claims []*Claim
 	// Reserved are the pods that a claim keeps room for and that have neither a node nor a hold, by claim name.
@@ -45,7 +47,7 @@ func (l *Live) View() *View {
 	defer l.mu.Unlock()
 	v := &View{
 		Nodes: make([]*Node, 0, l.present), Seen: make(map[string]time.Time, l.present),
-		Pods: make(map[string][]*Pod, l.present), HeldOn: make(map[string]int, l.present),
+		Pods: make(map[string][]*Pod, l.present), HeldOn: make(map[string]int, l.present), Held: map[string][]*Pod{},
 		Providers: map[string]*v1alpha1.Provider{}, Reserved: map[string][]*Pod{}, Classes: l.classes, Schedulers: l.schedulers,
 		Generation: l.generation,
 	}
@@ -90,6 +92,9 @@ func (l *Live) viewNode(v *View, e *entry) {
 	v.Nodes = append(v.Nodes, e.frozen)
 	v.Seen[e.Name] = e.since
 	v.HeldOn[e.Name] = len(e.holds)
+	if len(e.holds) > 0 {
+		v.Held[e.Name] = e.heldPods()
+	}
 	if len(e.pods) == 0 {
 		return
 	}
@@ -182,4 +187,13 @@ func SortShortfalls(s []*Shortfall) {
 		}
 		return comparePods(a.Pod, b.Pod)
 	})
+}
+
+func (e *entry) heldPods() []*Pod {
+	pods := make([]*Pod, 0, len(e.holds))
+	for _, h := range e.holds {
+		pods = append(pods, h.pod)
+	}
+	sortPods(pods)
+	return pods
 }

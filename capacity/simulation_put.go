@@ -1,0 +1,41 @@
+package capacity
+
+// Put puts n pods of a class on a place, whether or not Judge lets them. The cost is in the number of rules that count
+// such a pod, not in the pods or nodes there are.
+func (s *Simulation) Put(c *Class, p *Place, n int) {
+	s.count(c, p, n)
+	s.note(move{place: p, class: c, n: n})
+}
+
+// Take takes away n pods of a class that were put on a place.
+func (s *Simulation) Take(c *Class, p *Place, n int) { s.Put(c, p, -n) }
+
+// Remove takes away a pod that the view has on a place, bound or held: with its node's room for it, its ports and all that
+// other pods see of it. Restore puts it back.
+func (s *Simulation) Remove(pod *Pod, p *Place) {
+	s.Take(s.present(pod), p, 1)
+}
+
+// Restore undoes Remove.
+func (s *Simulation) Restore(pod *Pod, p *Place) {
+	s.Put(s.present(pod), p, 1)
+}
+
+// present is the class of a pod as it is counted where it stands: a bound pod takes what it uses, which after a resize is
+// not what it asked for.
+func (s *Simulation) present(pod *Pod) *Class { return s.Class(pod) }
+
+func (s *Simulation) count(c *Class, p *Place, n int) {
+	p.Free.addTimes(&c.Ask.Requests, int64(-n))
+}
+
+// addTimes adds o n times; n may be negative.
+func (r *Resources) addTimes(o *Resources, n int64) {
+	r.MilliCPU = addSaturated(r.MilliCPU, o.MilliCPU*n)
+	r.Memory = addSaturated(r.Memory, o.Memory*n)
+	r.EphemeralStorage = addSaturated(r.EphemeralStorage, o.EphemeralStorage*n)
+	r.Pods = addSaturated(r.Pods, o.Pods*n)
+	for name, v := range o.Scalar {
+		r.setScalar(name, addSaturated(r.Scalar[name], v*n))
+	}
+}
