@@ -35,6 +35,7 @@ type Live struct {
 	backends map[string]*v1alpha1.Provider
 	served   map[string]corev1.ResourceName // DeviceClass name -> the extended resource it names, or none
 	classes  Classes
+	budgets  disruptionBudgets
 	ledger   ledger
 	calls    *callLog
 	heard    time.Time // when a place scheduler last asked about any pod
@@ -73,7 +74,7 @@ func NewLive(schedulers Schedulers) *Live {
 		pods: map[types.UID]*Pod{}, holds: map[types.UID]*hold{}, placed: map[types.UID]*Pod{},
 		daemons: map[types.UID]*Daemon{}, claims: newClaimIndex(), ledger: newLedger(), refusals: newRefusals(), opinions: newOpinions(),
 		pools: map[string]*v1alpha1.NodePool{}, backends: map[string]*v1alpha1.Provider{},
-		served: map[string]corev1.ResourceName{}, classes: Classes{},
+		served: map[string]corev1.ResourceName{}, classes: Classes{}, budgets: disruptionBudgets{},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 type Pod struct {
 	UID             types.UID
 	Namespace, Name string
+	Labels          map[string]string // shared; do not change
 	Generation      int64
 	version         string // resourceVersion
 
@@ -28,7 +29,11 @@ type Pod struct {
 	Nominated string // where it is about to be bound, or was promised room
 	Scheduler string
 	Priority  int32
-	Created   time.Time
+	// NeverPreempts is a preemptionPolicy of Never: no pod is to be evicted for this one.
+	NeverPreempts bool
+	Created       time.Time
+	Started       time.Time // by its kubelet; zero before
+	Ends          time.Time // when the grace period of a pod in deletion is over; zero for others
 
 	// Unschedulable is set while the scheduler says so in the PodScheduled condition.
 	Unschedulable bool
@@ -63,7 +68,7 @@ func (p *Pod) Ref() v1alpha1.PodReference {
 
 func newPod(pod *corev1.Pod, ask *Ask) *Pod {
 	p := &Pod{
-		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Generation: pod.Generation,
+		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Generation: pod.Generation, Labels: pod.Labels,
 		version: pod.ResourceVersion,
 		Node:    pod.Spec.NodeName, Nominated: pod.Status.NominatedNodeName, Scheduler: pod.Spec.SchedulerName,
 		Priority: schedulingv1.PodPriority(pod), Created: pod.CreationTimestamp.Time,
@@ -72,6 +77,7 @@ func newPod(pod *corev1.Pod, ask *Ask) *Pod {
 		Finished:    pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 		Ask:         ask,
 	}
+	p.readTimes(pod)
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		p.Owner, p.OwnerKind = owner.UID, owner.Kind
 	}
@@ -84,6 +90,18 @@ func newPod(pod *corev1.Pod, ask *Ask) *Pod {
 	}
 	p.readConditions(pod.Status.Conditions)
 	return p
+}
+
+func (p *Pod) readTimes(pod *corev1.Pod) {
+	if policy := pod.Spec.PreemptionPolicy; policy != nil {
+		p.NeverPreempts = *policy == corev1.PreemptNever
+	}
+	if pod.Status.StartTime != nil {
+		p.Started = pod.Status.StartTime.Time
+	}
+	if pod.DeletionTimestamp != nil {
+		p.Ends = pod.DeletionTimestamp.Time
+	}
 }
 
 func (p *Pod) readConditions(conditions []corev1.PodCondition) {

@@ -25,6 +25,10 @@ const (
 	CodePoolNotReady    Code = "PoolNotReady"    // a pool would do, but its provider is missing or not usable
 	CodeTooLarge        Code = "TooLarge"        // no shape has so much room
 	CodeBought          Code = "BoughtInVain"    // machines bought for this pod came up and it did not take them
+	CodePreemptNever    Code = "PreemptNever"    // the pod's preemptionPolicy is Never
+	CodeNotOurs         Code = "NotOurs"         // another scheduler makes room for the pod
+	CodeNoVictims       Code = "NoVictims"       // no node where pods of lower priority could make room
+	CodeProtected       Code = "Protected"       // those who would make room are kept by the Eviction API
 )
 
 // Reason says why, in one spelling for the extender's answer, the pod's condition and event, the log and the test. The
@@ -73,6 +77,10 @@ func (r Reason) poolText() string {
 		CodePoolNotReady:    "provider not ready",
 		CodeTooLarge:        "no shape is large enough",
 		CodeBought:          "machines came up for this pod and it did not take them",
+		CodePreemptNever:    "the pod's preemptionPolicy is Never",
+		CodeNotOurs:         "another scheduler makes room for this pod",
+		CodeNoVictims:       "no node where pods of lower priority could make room",
+		CodeProtected:       "pods of lower priority may not be evicted now",
 	}[r.Code]
 	if text == "" {
 		text = string(r.Code)
