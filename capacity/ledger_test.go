@@ -202,7 +202,9 @@ func TestRoomTheSchedulerDoesNotAskAboutCountsAsRefused(t *testing.T) {
 	nudge(s, 0)
 	s.now = at(5)
 	s.nodes(makeNode("b", "cpu", "1"))
-	s.place(makePod("p", "cpu", "5"), "a", "b")
+	larger := makePod("p")
+	resize(larger, "5")
+	s.place(larger, "a", "b")
 	require.Zero(t, nudge(s, 11).RefusedUntil, "it asked, and the count begins anew")
 	s.Nudged("nobody", s.now)
 }
