@@ -35,6 +35,8 @@ type View struct {
 	Classes   Classes
 	// Shortfalls by falling priority, then age, then namespace and name.
 	Shortfalls []*Shortfall
+	// Budgets are the PodDisruptionBudgets, by namespace and name.
+	Budgets []*DisruptionBudget
 	// Schedulers says whose pods are placed by Muster and whose are only watched.
 	Schedulers Schedulers
 	// Generation of the Live it was taken from.
@@ -75,6 +77,7 @@ func (l *Live) View() *View {
 		v.Shortfalls = append(v.Shortfalls, &c)
 	}
 	SortShortfalls(v.Shortfalls)
+	v.Budgets = l.budgets.sorted()
 	return v
 }
 
