@@ -130,7 +130,7 @@ func makeLive() *Live {
 // place asks for a node with the next call number.
 func (s *scene) place(p *corev1.Pod, nodes ...string) placed {
 	s.number++
-	placement, err := s.Place(context.Background(), Call{Number: s.number, Pod: s.Compile(p), Nodes: nodes, Now: s.now})
+	placement, err := s.Place(context.Background(), Call{Number: s.number, Pod: PodOf(p), Nodes: nodes, Now: s.now})
 	if err != nil {
 		panic(fmt.Sprintf("place %s: %v", p.Name, err))
 	}
