@@ -76,6 +76,10 @@ func (l *Live) Place(ctx context.Context, call Call) (Placement, error) {
 		l.changed()
 		return Placement{Node: node}, nil
 	}
+	if older != nil && older.promised {
+		l.hold(older) // its room is on its way
+		return Placement{Refused: no.named(offered)}, nil
+	}
 	if l.recordShortfall(p, call, no) || older != nil {
 		l.changed()
 	}
