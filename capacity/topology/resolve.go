@@ -1,0 +1,87 @@
+package topology
+
+// Kind resolves the kind of a pod: the rules that judge it and those that count it, its own and other pods'.
+func (c *Cluster) Kind(pod Subject) *Kind {
+	pod.Labels = c.See(pod.Labels)
+	if known := c.kinds[pod]; known != nil {
+		return known
+	}
+	k := &Kind{subject: pod}
+	c.kinds[pod] = k
+	p := c.census.of(populationKey{pod.Namespace, pod.Labels, pod.Terminating})
+	p.kinds = append(p.kinds, k)
+	c.joinGroups(k, p)
+	if pod.Rules != nil {
+		c.bindRules(k, p)
+	}
+	return k
+}
+
+// joinGroups finds the groups known so far that count the kind, and the terms that keep it away.
+func (c *Cluster) joinGroups(k *Kind, p *population) {
+	for _, g := range c.spreadIndex.candidates(p.namespace, p.labels) {
+		if g.selects(p) {
+			k.counted = append(k.counted, g)
+		}
+	}
+	for _, g := range c.companyIndex.candidates(p.namespace, p.labels) {
+		if g.selects(c.namespaces, p.namespace, p.labels) {
+			k.counted = append(k.counted, g)
+		}
+	}
+	for _, g := range c.rivalIndex.candidates(p.namespace, p.labels) {
+		if g.term.seeks(c.namespaces, p.namespace, p.labels) {
+			k.counted = append(k.counted, g)
+		}
+	}
+	for _, a := range c.avoidIndex.candidates(p.namespace, p.labels) {
+		c.keepAway(a, p, k)
+	}
+}
+
+// keepAway has a kind avoid the pods of a term that matches it.
+func (c *Cluster) keepAway(a *avoidance, p *population, k *Kind) {
+	if a.term.shuns(c.namespaces, p.namespace, p.labels) {
+		c.start(a)
+		k.avoided = append(k.avoided, avoidedCheck{&a.termGroup, ExistingAvoidance})
+	}
+}
+
+// bindRules binds the rules of the kind's own spec.
+func (c *Cluster) bindRules(k *Kind, p *population) {
+	r := k.subject.Rules
+	keys := spreadKeys(r.spread)
+	for i := range r.spread {
+		k.spreads = append(k.spreads, c.spreadCheck(r, &r.spread[i], keys, p))
+	}
+	if len(r.affinity) > 0 {
+		k.company = append(k.company, c.companyCheck(r.affinity, p))
+	}
+	var own []avoidedCheck
+	for i := range r.anti {
+		own = append(own, avoidedCheck{c.rival(r.anti[i].bound(p.namespace)), AntiAffinity})
+	}
+	k.avoided = append(own, k.avoided...)
+	for i := range r.anti {
+		c.bear(k, r.anti[i].bound(p.namespace))
+	}
+}
+
+func (c *Cluster) spreadCheck(r *Rules, rule *constraint, keys []string, p *population) spreadCheck {
+	selector := rule.bound(p.labels)
+	g := c.spread(p.namespace, selector, c.ground(r, rule, keys))
+	check := spreadCheck{spreadGroup: g, maxSkew: rule.maxSkew, minDomains: rule.minDomains}
+	if selector.Matches(p.labels) {
+		check.itself = 1
+	}
+	return check
+}
+
+func (c *Cluster) companyCheck(list []term, p *population) companyCheck {
+	bound := make([]boundTerm, len(list))
+	for i := range list {
+		bound[i] = list[i].bound(p.namespace)
+	}
+	g := c.companyOf(bound)
+	return companyCheck{g, g.selects(c.namespaces, p.namespace, p.labels)}
+}
