@@ -76,7 +76,7 @@ func (l *Live) judge(p *Pod, e *entry, table []opinion, keeper *v1alpha1.NodeCla
 // addOwn gives back to a pod what is set aside on the node for the pod itself.
 func (l *Live) addOwn(free *Resources, p *Pod, e *entry, keeper *v1alpha1.NodeClaim) {
 	if keeper != nil && keeper.Name == e.Claim {
-		if known := l.pods[p.UID]; known != nil && l.waitsFor(known, keeper) {
+		if known := l.pods[p.UID]; known != nil && e.keepsFor(p.UID) {
 			free.Add(known.Ask.Requests)
 		}
 	}

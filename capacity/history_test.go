@@ -97,6 +97,9 @@ func (h *history) setPod() {
 		h.version++
 		p.Generation = int64(h.version)
 		p.Spec.SchedulerName = pick(h, "muster", "muster", "default-scheduler", "other")
+		if h.chance(30) {
+			p.Spec.Priority = new(int32(h.by.IntN(3) * 100))
+		}
 		if h.chance(40) {
 			p = pick(h, owned(p, "ReplicaSet", "rs"), owned(p, "DaemonSet", "d0"), owned(p, "DaemonSet", "d1"), owned(p, "Job", "j"))
 		}
@@ -294,6 +297,7 @@ func (h *history) judged(p *corev1.Pod, offered []string, got Placement) {
 	if got.Node == "" {
 		require.Len(h.t, got.Refused, len(offered))
 		for i, name := range offered {
+			require.False(h.t, h.model.mayTakeOver(p, name), "%s may take what is kept on %s", p.Name, name)
 			require.Equal(h.t, h.model.judge(p, name).Reason, got.Refused[i], "%s on %s", p.Name, name)
 		}
 		known := h.model.pods[p.UID]
@@ -302,7 +306,12 @@ func (h *history) judged(p *corev1.Pod, offered []string, got Placement) {
 		}
 		return
 	}
-	require.True(h.t, h.model.judge(p, got.Node).Fits, "%s was sent to %s: %v", p.Name, got.Node, h.model.judge(p, got.Node))
+	if !h.model.judge(p, got.Node).Fits {
+		require.True(h.t, h.model.mayTakeOver(p, got.Node), "%s was sent to %s: %v", p.Name, got.Node, h.model.judge(p, got.Node))
+		for _, name := range offered {
+			require.False(h.t, h.model.judge(p, name).Fits, "%s took reserved room on %s and fits on %s", p.Name, got.Node, name)
+		}
+	}
 	if keeper := h.model.keeper(p.UID); keeper != nil {
 		for _, name := range offered {
 			n := h.model.nodes[name]

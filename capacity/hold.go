@@ -38,7 +38,7 @@ func (l *Live) hold(h *hold) {
 	l.thaw(e)
 	l.own(e, p)
 	l.ledger.withdraw(p.UID)
-	l.settleReservation(p.UID)
+	l.settleReservation(p.UID, e)
 }
 
 // release ends a pod's hold, if it has one, and returns it.
@@ -53,7 +53,7 @@ func (l *Live) release(uid types.UID) *hold {
 	e.Held.Sub(h.pod.Ask.Requests)
 	l.thaw(e)
 	l.disown(e, h.pod)
-	l.settleReservation(uid)
+	l.settleReservation(uid, e)
 	l.dropIfEmpty(e)
 	return h
 }

@@ -54,6 +54,8 @@ type Live struct {
 	placed     map[types.UID]*Pod // bound, and their condition still says they wait
 	strangers  time.Time
 	listeners  []chan struct{}
+
+	reserving int // pods that room is kept for, on all nodes
 }
 
 // Schedulers says whose pods are Muster's business.

@@ -99,38 +99,6 @@ func (l *Live) settleReservations(claims ...*v1alpha1.NodeClaim) {
 	}
 }
 
-// settleReservation recounts the nodes of the claims that list a pod.
-func (l *Live) settleReservation(uid types.UID) {
-	for _, c := range l.claims.byPod[uid] {
-		for _, e := range l.claimed[c.Name] {
-			l.setReserved(e)
-		}
-	}
-}
-
-// setReserved counts what the pods of the node's claim will take that are neither bound nor held.
-func (l *Live) setReserved(e *entry) {
-	var sum Resources
-	if claim := l.claims.byName[e.Claim]; claim != nil {
-		seen := make(map[types.UID]bool, len(claim.Spec.Reserved))
-		for _, ref := range claim.Spec.Reserved {
-			if p := l.pods[ref.UID]; p != nil && !seen[ref.UID] && l.waitsFor(p, claim) {
-				sum.Add(p.Ask.Requests)
-			}
-			seen[ref.UID] = true
-		}
-	}
-	if !e.Reserved.Equal(sum) {
-		e.Reserved = sum
-		l.thaw(e)
-	}
-}
-
-// waitsFor says whether a claim still keeps room for a pod.
-func (l *Live) waitsFor(p *Pod, claim *v1alpha1.NodeClaim) bool {
-	return p.Pending() && l.holds[p.UID] == nil && l.claims.keeper(p.UID) == claim
-}
-
 // ReservationTTL is how long room on a Ready node is kept for pods that do not come.
 const ReservationTTL = 2 * time.Minute
 

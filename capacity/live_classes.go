@@ -35,5 +35,8 @@ func (l *Live) reclassify() {
 		}
 	}
 	l.answers++
+	for _, e := range l.nodes {
+		l.settleReservation("", e)
+	}
 	l.changed()
 }

@@ -52,6 +52,7 @@ func (l *Live) setDaemons(e *entry) {
 	if !e.Daemons.Equal(sum) {
 		e.Daemons = sum
 		l.thaw(e)
+		l.settleReservation("", e)
 	}
 }
 

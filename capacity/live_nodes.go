@@ -16,10 +16,11 @@ import (
 // held on, and that no Node was seen for yet.
 type entry struct {
 	Node
-	since  time.Time // when the Node was first seen
-	uuid   string    // status.nodeInfo.systemUUID in lower case
-	pods   map[types.UID]*Pod
-	holds  map[types.UID]*hold
+	since time.Time // when the Node was first seen
+	uuid  string    // status.nodeInfo.systemUUID in lower case
+	pods  map[types.UID]*Pod
+	holds map[types.UID]*hold
+	reservations
 	owners map[types.UID]int // pods here by their controller, held ones included
 	guests int               // pods here that are not resident
 	// closed is set in memory before the intent to release is recorded, so that the filter stops first.
@@ -118,6 +119,7 @@ func (l *Live) ForgetNode(name string) {
 	l.claimed.drop(e.Claim, e)
 	e.Node = Node{Name: name, Used: e.Used, Held: e.Held}
 	e.uuid, e.closed = "", false
+	l.setReserved(e)
 	l.thaw(e)
 	l.dropIfEmpty(e)
 	l.changed()

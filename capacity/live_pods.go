@@ -37,7 +37,7 @@ func (l *Live) takePod(fresh *Pod, now time.Time) {
 	l.gone.Remove(fresh.UID)
 	l.countPod(old, fresh)
 	l.followHold(old, fresh, now)
-	l.settleReservation(fresh.UID)
+	l.settleReservation(fresh.UID, nil)
 	l.followPlaced(fresh)
 	if l.followShortfall(fresh, now) || old == nil || !sameForPlacing(old, fresh) {
 		l.changed()
@@ -83,7 +83,7 @@ func (l *Live) ForgetPod(uid types.UID) {
 	l.release(uid)
 	l.ledger.withdraw(uid)
 	l.uncount(old)
-	l.settleReservation(uid)
+	l.settleReservation(uid, nil)
 	l.changed()
 }
 
@@ -109,6 +109,7 @@ func (l *Live) countPod(old, fresh *Pod) {
 	}
 	l.thaw(e)
 	l.own(e, fresh)
+	l.settleReservation("", e)
 }
 
 func (l *Live) uncount(p *Pod) {
@@ -124,6 +125,7 @@ func (l *Live) uncount(p *Pod) {
 	}
 	l.thaw(e)
 	l.disown(e, p)
+	l.settleReservation("", e)
 	l.dropIfEmpty(e)
 }
 

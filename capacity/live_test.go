@@ -142,11 +142,11 @@ func (h *history) checkView(v *View) {
 	require.Len(t, v.Shortfalls, len(m.short))
 	for name, pods := range v.Reserved {
 		for _, p := range pods {
-			require.True(t, m.keeps(m.claims[name], p.UID))
+			require.True(t, m.keeps(m.claims[name], p.UID) && !m.ousted(p.UID))
 		}
 	}
 	for uid := range m.pods {
-		if keeper := m.keeper(uid); keeper != nil && m.keeps(keeper, uid) {
+		if keeper := m.keeper(uid); keeper != nil && m.keeps(keeper, uid) && !m.ousted(uid) {
 			require.Contains(t, v.Reserved[keeper.Name], h.live.pods[uid])
 		}
 	}

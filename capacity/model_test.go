@@ -190,16 +190,64 @@ func (m *model) keeps(c *v1alpha1.NodeClaim, uid types.UID) bool {
 
 func (m *model) reserved(n *corev1.Node) Resources {
 	var sum Resources
-	c := m.claimOf(n)
-	if c == nil {
-		return sum
-	}
-	for uid, p := range m.pods {
-		if m.keeps(c, uid) {
-			sum.Add(NewAsk(p).Requests)
-		}
+	for _, p := range m.kept(n) {
+		sum.Add(NewAsk(p).Requests)
 	}
 	return sum
+}
+
+// kept are the pods that room is kept for on a node: on an open one only as far as there is room, the highest priority
+// first, then those that the claim lists first.
+func (m *model) kept(n *corev1.Node) []*corev1.Pod {
+	c := m.claimOf(n)
+	if c == nil {
+		return nil
+	}
+	var pods []*corev1.Pod
+	for _, ref := range c.Spec.Reserved {
+		if p := m.pods[ref.UID]; m.keeps(c, ref.UID) && !slices.Contains(pods, p) {
+			pods = append(pods, p)
+		}
+	}
+	if m.stage(n) != Open {
+		return pods
+	}
+	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return int(PodOf(b).Priority) - int(PodOf(a).Priority) })
+	offered := ResourcesOf(n.Status.Allocatable)
+	left := offered.Minus(m.used(n.Name)).Minus(m.held(n.Name)).Minus(m.daemonRoom(n))
+	return slices.DeleteFunc(pods, func(p *corev1.Pod) bool {
+		ask := NewAsk(p)
+		if !Room(ask, offered, left, m.classes).Fits {
+			return true
+		}
+		left.Sub(ask.Requests)
+		return false
+	})
+}
+
+// ousted says whether a pod's claim has an open node and no room for the pod there.
+func (m *model) ousted(uid types.UID) bool {
+	for _, n := range m.nodes {
+		if m.claimOf(n) == m.keeper(uid) && m.stage(n) == Open && !slices.Contains(m.kept(n), m.pods[uid]) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayTakeOver says whether a pod fits in room that is kept for pods of lower priority.
+func (m *model) mayTakeOver(p *corev1.Pod, name string) bool {
+	n := m.nodes[name]
+	if n == nil || m.stage(n) != Open {
+		return false
+	}
+	more := Resources{}
+	for _, other := range m.kept(n) {
+		if PodOf(other).Priority < PodOf(p).Priority {
+			more.Add(NewAsk(other).Requests)
+		}
+	}
+	return !more.IsZero() && m.judgeWith(p, name, more).Fits
 }
 
 func (m *model) daemonRoom(n *corev1.Node) Resources {
@@ -226,7 +274,10 @@ func (m *model) daemonComes(ds *appsv1.DaemonSet, n *corev1.Node) bool {
 }
 
 // judge is a fresh judgement of a pod on a node.
-func (m *model) judge(p *corev1.Pod, name string) Verdict {
+func (m *model) judge(p *corev1.Pod, name string) Verdict { return m.judgeWith(p, name, Resources{}) }
+
+// judgeWith counts more room as free.
+func (m *model) judgeWith(p *corev1.Pod, name string, more Resources) Verdict {
 	n, ask := m.nodes[name], NewAsk(p)
 	owner, kind := ownerOf(p)
 	if n == nil {
@@ -243,9 +294,10 @@ func (m *model) judge(p *corev1.Pod, name string) Verdict {
 	free := ResourcesOf(n.Status.Allocatable).Minus(m.used(name)).Minus(m.held(name))
 	free.Sub(m.daemonRoom(n))
 	free.Sub(m.reserved(n))
-	if c := m.claimOf(n); c != nil && m.keeps(c, p.UID) {
-		free.Add(NewAsk(m.pods[p.UID]).Requests)
+	if known := m.pods[p.UID]; known != nil && slices.Contains(m.kept(n), known) {
+		free.Add(NewAsk(known).Requests)
 	}
+	free.Add(more)
 	if ds := m.daemons[owner]; ds != nil && kind == "DaemonSet" && m.owners(name)[owner] == 0 && m.daemonComes(ds, n) {
 		free.Add(NewDaemon(ds).Ask.Requests)
 	}

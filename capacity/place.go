@@ -65,6 +65,9 @@ func (l *Live) Place(ctx context.Context, call Call) (Placement, error) {
 	}
 	older := l.release(p.UID)
 	node, no := l.choose(p, offered, offer)
+	if node == "" {
+		node = l.takeOver(p, offered)
+	}
 	if err := ctx.Err(); err != nil {
 		if older != nil {
 			l.hold(older)

@@ -137,7 +137,7 @@ func (l *Live) viewClaims(v *View) {
 func (l *Live) viewReserved(v *View) {
 	for uid := range l.claims.byPod {
 		claim := l.claims.keeper(uid)
-		if p := l.pods[uid]; p != nil && claim != nil && l.waitsFor(p, claim) {
+		if p := l.pods[uid]; p != nil && claim != nil && l.waitsFor(p, claim) && !l.isOusted(uid, claim) {
 			v.Reserved[claim.Name] = append(v.Reserved[claim.Name], p)
 		}
 	}
