@@ -132,6 +132,18 @@ func TestAnOlderVersionOfAClaimChangesNothing(t *testing.T) {
 	require.NotNil(t, s.Claim("a"), "the news that the old one is gone came late")
 }
 
+func TestAClaimThatIsGoneDoesNotComeBack(t *testing.T) {
+	s := newScene()
+	claim := inState(makeClaim("a", ""), v1alpha1.ClaimJoining)
+	s.SetClaim(claim)
+	s.ForgetClaim("a", claim.UID)
+	s.SetClaim(claim)
+	require.Nil(t, s.Claim("a"), "the answer to its last change came after the news of its end")
+	claim.UID = "another"
+	s.SetClaim(claim)
+	require.NotNil(t, s.Claim("a"), "its slot is free for the next")
+}
+
 // orders is a Ready node of 4 cores that was ordered for pods a and b of 1500m each.
 func orders() *scene {
 	s := newScene()

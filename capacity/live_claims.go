@@ -12,10 +12,14 @@ import (
 )
 
 // SetClaim takes in a claim. An older version than the one known changes nothing: a claim just written is taken in at
-// once, and the watch may still deliver what was there before.
+// once, and the watch may still deliver what was there before. Nor does a claim that is known to be gone: whoever wrote
+// it last may hear of that later than the watch tells of its end, and its machine would be waited for without end.
 func (l *Live) SetClaim(c *v1alpha1.NodeClaim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.gone.Contains(c.UID) {
+		return
+	}
 	old := l.claims.byName[c.Name]
 	if old != nil && olderVersion(c, old) {
 		return
@@ -38,6 +42,7 @@ func olderVersion(c, than *v1alpha1.NodeClaim) bool {
 func (l *Live) ForgetClaim(name string, uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.gone.Add(uid, true)
 	if old := l.claims.byName[name]; old != nil && old.UID == uid {
 		delete(l.claims.expired, uid)
 		l.replaceClaim(old, nil)
