@@ -168,9 +168,9 @@ func TestWhoMayNotAsk(t *testing.T) {
 		edit podEdit
 		want capacity.Code
 	}{
-		"preemptionPolicy Never": {func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) }, capacity.CodePreemptNever},
+		"preemptionPolicy Never":                              {func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) }, capacity.CodePreemptNever},
 		"a pod of a guarded scheduler, which preempts itself": {func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" }, capacity.CodeNotOurs},
-		"a pod that cannot be judged": {func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}} }, capacity.CodeResourceClaims},
+		"a pod that cannot be judged":                         {func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}} }, capacity.CodeResourceClaims},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl := newCluster(t)

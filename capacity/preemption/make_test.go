@@ -52,7 +52,9 @@ func pod(name string, priority int32, milli int64, edits ...podEdit) *corev1.Pod
 func on(node string) podEdit { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
 
 func startedAt(minute int) podEdit {
-	return func(p *corev1.Pod) { p.Status.StartTime = new(metav1.NewTime(start.Add(time.Duration(minute) * time.Minute))) }
+	return func(p *corev1.Pod) {
+		p.Status.StartTime = new(metav1.NewTime(start.Add(time.Duration(minute) * time.Minute)))
+	}
 }
 
 func leavingAt(t time.Time) podEdit {
