@@ -37,12 +37,12 @@ func reservedFor(s *scene) []string {
 
 func TestReservedRoomIsTakenByHigherPriorityOnly(t *testing.T) {
 	s := reservedScene()
-	require.Equal(t, []Reason{lacks("cpu")}, s.place(makePod("same", "cpu", "2"), "mine").Refused)
-	require.Equal(t, []Reason{lacks("cpu")}, s.place(withPriority(makePod("lower", "cpu", "2"), -1), "mine").Refused)
+	require.Equal(t, map[string]Reason{"mine": lacks("cpu")}, s.place(makePod("same", "cpu", "2"), "mine").Refused)
+	require.Equal(t, map[string]Reason{"mine": lacks("cpu")}, s.place(withPriority(makePod("lower", "cpu", "2"), -1), "mine").Refused)
 	require.Equal(t, "mine", s.place(withPriority(makePod("higher", "cpu", "2"), 1), "mine").Node)
 	require.Equal(t, []string{"a", "b"}, reservedFor(s), "only as many lose their room as must")
 	require.Equal(t, int64(2000), s.node("mine").Reserved.MilliCPU)
-	require.Equal(t, []Reason{lacks("cpu")}, s.place(makePod("c", "cpu", "1"), "mine").Refused)
+	require.Equal(t, map[string]Reason{"mine": lacks("cpu")}, s.place(makePod("c", "cpu", "1"), "mine").Refused)
 	require.Equal(t, "mine", s.place(makePod("a", "cpu", "1"), "mine").Node)
 	require.Equal(t, "mine", s.place(makePod("b", "cpu", "1"), "mine").Node)
 }
@@ -64,7 +64,7 @@ func TestRoomThatIsFreeComesBeforeReservedRoom(t *testing.T) {
 func TestDaemonSetRoomIsTakenByNobody(t *testing.T) {
 	s := reservedScene()
 	s.SetDaemonSet(makeDaemonSet("agent", "cpu", "1"))
-	require.Equal(t, []Reason{lacks("cpu")}, s.place(withPriority(makePod("higher", "cpu", "3500m"), 1), "mine").Refused)
+	require.Equal(t, map[string]Reason{"mine": lacks("cpu")}, s.place(withPriority(makePod("higher", "cpu", "3500m"), 1), "mine").Refused)
 	require.Equal(t, "mine", s.place(withPriority(makePod("high", "cpu", "3"), 1), "mine").Node)
 }
 
