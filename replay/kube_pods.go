@@ -65,3 +65,15 @@ func (k *kube) SetPodCondition(ctx context.Context, ref v1alpha1.PodReference, c
 	k.changePod(p.UID, func(p *corev1.Pod) { setCondition(p, c) })
 	return nil
 }
+
+// Nominate writes the nominated node of this very pod.
+func (k *kube) Nominate(ctx context.Context, ref v1alpha1.PodReference, node string) error {
+	p, err := k.thisPod(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if p.Status.NominatedNodeName != node {
+		k.changePod(p.UID, func(p *corev1.Pod) { p.Status.NominatedNodeName = node })
+	}
+	return nil
+}

@@ -32,6 +32,8 @@ type Kube interface {
 	PodsOn(ctx context.Context, node string) ([]corev1.Pod, error)
 	Evict(ctx context.Context, ref v1alpha1.PodReference) error
 	SetPodCondition(ctx context.Context, ref v1alpha1.PodReference, c corev1.PodCondition) error
+	// Nominate writes status.nominatedNodeName of this very pod.
+	Nominate(ctx context.Context, ref v1alpha1.PodReference, node string) error
 
 	UpdatePoolStatus(ctx context.Context, p *v1alpha1.NodePool) error
 	UpdateProviderStatus(ctx context.Context, p *v1alpha1.Provider) error

@@ -110,12 +110,19 @@ func (k *Cluster) Evict(ctx context.Context, ref v1alpha1.PodReference) error {
 
 // SetPodCondition sets one condition of this very pod, by its type, and leaves the others alone.
 func (k *Cluster) SetPodCondition(ctx context.Context, ref v1alpha1.PodReference, c corev1.PodCondition) error {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": ref.UID},
-		"status":   map[string]any{"conditions": []corev1.PodCondition{c}},
-	})
+	return k.patchPodStatus(ctx, ref, map[string]any{"conditions": []corev1.PodCondition{c}})
+}
+
+// Nominate writes status.nominatedNodeName of this very pod.
+func (k *Cluster) Nominate(ctx context.Context, ref v1alpha1.PodReference, node string) error {
+	return k.patchPodStatus(ctx, ref, map[string]any{"nominatedNodeName": node})
+}
+
+// patchPodStatus merges into the status of the pod with this UID; of another one it is a conflict.
+func (k *Cluster) patchPodStatus(ctx context.Context, ref v1alpha1.PodReference, status map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": ref.UID}, "status": status})
 	if err != nil {
-		return fmt.Errorf("encode condition %s: %w", c.Type, err)
+		return fmt.Errorf("encode a status: %w", err)
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
 	return k.client.Status().Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch))
