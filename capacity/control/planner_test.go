@@ -143,7 +143,7 @@ func (d *desk) call(t *testing.T, name, cpu string, now time.Time, nodes ...stri
 	t.Helper()
 	d.live.SetPod(pod(name, cpu), now)
 	d.calls++
-	p, err := d.live.Place(context.Background(), capacity.Call{Number: d.calls, Pod: pod(name, cpu), Nodes: nodes, Now: now})
+	p, err := d.live.Place(context.Background(), capacity.Call{Number: d.calls, Pod: capacity.PodOf(pod(name, cpu)), Nodes: nodes, Now: now})
 	require.NoError(t, err)
 	return p
 }
