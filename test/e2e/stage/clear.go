@@ -30,7 +30,7 @@ func (s *Stage) clear() {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		left, err := s.sweep(ctx)
+		left, err := s.sweep(ctx, kinds())
 		if err == nil && left == 0 {
 			break
 		}
@@ -43,9 +43,26 @@ func (s *Stage) clear() {
 	_ = s.Plane.Client.CoreV1().Namespaces().Delete(ctx, s.Namespace, metav1.DeleteOptions{})
 }
 
+// Wipe removes machines and everything that one cluster consists of, while all processes go on: the next cluster is
+// made on the same stage. What replicas and backends need stays.
+func (s *Stage) Wipe(within time.Duration) {
+	s.T.Helper()
+	s.Await(within, "the cluster to be wiped", func() error {
+		left, err := s.sweep(s.Ctx, clusterKinds())
+		if err != nil {
+			return err
+		}
+		machines, err := s.Sim.Discard(s.Ctx)
+		if err == nil && left+machines > 0 {
+			err = fmt.Errorf("%d objects and %d machines are left", left, machines)
+		}
+		return err
+	})
+}
+
 // sweep deletes what there is and says how much there was. What makes other objects goes before what it makes.
-func (s *Stage) sweep(ctx context.Context) (left int, err error) {
-	for _, k := range kinds() {
+func (s *Stage) sweep(ctx context.Context, kinds []kind) (left int, err error) {
+	for _, k := range kinds {
 		if err := s.Plane.Objects.List(ctx, k.list, k.options...); err != nil {
 			return left, fmt.Errorf("list %T: %w", k.list, err)
 		}
@@ -92,21 +109,28 @@ type kind struct {
 }
 
 func kinds() []kind {
+	return append(clusterKinds(),
+		kind{list: &v1alpha1.ProviderList{}},
+		kind{list: &nodev1.RuntimeClassList{}},
+		kind{list: &schedulingv1.PriorityClassList{}, ours: func(o client.Object) bool {
+			return !strings.HasPrefix(o.GetName(), "system-")
+		}},
+		kind{list: &coordinationv1.LeaseList{}, ours: schedulerLease},
+	)
+}
+
+// clusterKinds are those that differ from one cluster to the next.
+func clusterKinds() []kind {
 	return []kind{
 		{list: &appsv1.DaemonSetList{}},
 		{list: &v1alpha1.NodePoolList{}},
 		{list: &v1alpha1.NodeClaimList{}},
-		{list: &v1alpha1.ProviderList{}},
 		{list: &corev1.PodList{}},
 		{list: &corev1.PersistentVolumeClaimList{}},
 		{list: &corev1.PersistentVolumeList{}},
-		{list: &nodev1.RuntimeClassList{}},
 		{list: &storagev1.StorageClassList{}},
+		{list: &storagev1.CSINodeList{}},
 		{list: &corev1.NodeList{}},
-		{list: &schedulingv1.PriorityClassList{}, ours: func(o client.Object) bool {
-			return !strings.HasPrefix(o.GetName(), "system-")
-		}},
-		{list: &coordinationv1.LeaseList{}, ours: schedulerLease},
 	}
 }
 

@@ -3,6 +3,7 @@ package stage
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -30,7 +31,13 @@ func (s *Stage) Nodes(n int, name string, room corev1.ResourceList) {
 	for i := range n {
 		s.makeNode(fmt.Sprintf("%s-%d", name, i), room)
 	}
-	s.Await(2*time.Minute, fmt.Sprintf("%d nodes to be Ready", n), func() error {
+	s.AwaitNodes(2 * time.Minute)
+}
+
+// AwaitNodes waits until all nodes there are are Ready.
+func (s *Stage) AwaitNodes(within time.Duration) {
+	s.T.Helper()
+	s.Await(within, "the nodes to be Ready", func() error {
 		list, err := s.Plane.Client.CoreV1().Nodes().List(s.Ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -94,6 +101,20 @@ func Taint(key string) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
 	}
+}
+
+// TakeOff takes all taints of a key off all nodes.
+func (s *Stage) TakeOff(key string) error {
+	list, err := s.Plane.Client.CoreV1().Nodes().List(s.Ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, n := range list.Items {
+		if slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key }) {
+			s.ChangeNode(n.Name, Untaint(key))
+		}
+	}
+	return nil
 }
 
 // Untaint takes all taints of a key off.

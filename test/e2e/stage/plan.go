@@ -6,7 +6,10 @@ import (
 	"path/filepath"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -81,6 +84,36 @@ func (s *Stage) before(pods []*corev1.Pod) []client.Object {
 		objects = append(objects, &daemons.Items[i])
 	}
 	return objects
+}
+
+// SavePools writes a file for `muster plan --pools`.
+func (s *Stage) SavePools(file string) {
+	s.T.Helper()
+	var pools v1alpha1.NodePoolList
+	require.NoError(s.T, s.Plane.Objects.List(s.Ctx, &pools))
+	objects := []client.Object{s.provider()}
+	for i := range pools.Items {
+		objects = append(objects, &pools.Items[i])
+	}
+	s.write(file, objects)
+}
+
+// SaveCluster writes a file for `muster plan --cluster` with everything there is now that a plan may want to know.
+func (s *Stage) SaveCluster(file string) {
+	s.T.Helper()
+	var objects []client.Object
+	for _, list := range []client.ObjectList{
+		&corev1.NamespaceList{}, &corev1.NodeList{}, &corev1.PodList{}, &appsv1.DaemonSetList{}, &v1alpha1.NodeClaimList{},
+		&storagev1.StorageClassList{}, &storagev1.CSINodeList{}, &corev1.PersistentVolumeList{}, &corev1.PersistentVolumeClaimList{},
+	} {
+		require.NoError(s.T, s.Plane.Objects.List(s.Ctx, list))
+		items, err := apimeta.ExtractList(list)
+		require.NoError(s.T, err)
+		for _, item := range items {
+			objects = append(objects, item.(client.Object))
+		}
+	}
+	s.write(file, objects)
 }
 
 // write saves objects as `kubectl get -o yaml` would.

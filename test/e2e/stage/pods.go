@@ -1,6 +1,8 @@
 package stage
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -53,21 +55,42 @@ func (s *Stage) Pod(name string, requests corev1.ResourceList, edits ...func(*co
 func (s *Stage) Create(pods ...*corev1.Pod) []*corev1.Pod {
 	s.T.Helper()
 	made := make([]*corev1.Pod, len(pods))
-	errs := make([]error, len(pods))
+	s.sixteen(len(pods), func(i int) (err error) {
+		made[i], err = s.Plane.Client.CoreV1().Pods(pods[i].Namespace).Create(s.Ctx, pods[i], metav1.CreateOptions{})
+		return err
+	})
+	return made
+}
+
+// SayUnschedulable writes on pods what a scheduler writes that found no node for them.
+func (s *Stage) SayUnschedulable(pods ...*corev1.Pod) {
+	s.T.Helper()
+	patch, err := json.Marshal(corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "told by the story",
+	}}}})
+	require.NoError(s.T, err)
+	s.sixteen(len(pods), func(i int) error {
+		_, err := s.Plane.Client.CoreV1().Pods(pods[i].Namespace).Patch(s.Ctx, pods[i].Name, types.StrategicMergePatchType, patch,
+			metav1.PatchOptions{}, "status")
+		return err
+	})
+}
+
+// sixteen does something n times, sixteen at a time.
+func (s *Stage) sixteen(n int, do func(i int) error) {
+	s.T.Helper()
+	errs := make([]error, n)
 	var all sync.WaitGroup
 	turns := make(chan struct{}, 16)
-	for i, p := range pods {
+	for i := range n {
 		turns <- struct{}{}
 		all.Go(func() {
-			made[i], errs[i] = s.Plane.Client.CoreV1().Pods(p.Namespace).Create(s.Ctx, p, metav1.CreateOptions{})
+			errs[i] = do(i)
 			<-turns
 		})
 	}
 	all.Wait()
-	for _, err := range errs {
-		require.NoError(s.T, err)
-	}
-	return made
+	require.NoError(s.T, errors.Join(errs...))
 }
 
 // Get reads a pod again.
@@ -80,8 +103,13 @@ func (s *Stage) Get(p *corev1.Pod) (*corev1.Pod, error) {
 }
 
 // List reads all pods of the story's namespace.
-func (s *Stage) List() (map[types.UID]*corev1.Pod, error) {
-	list, err := s.Plane.Client.CoreV1().Pods(s.Namespace).List(s.Ctx, metav1.ListOptions{})
+func (s *Stage) List() (map[types.UID]*corev1.Pod, error) { return s.list(s.Namespace) }
+
+// ListAll reads all pods of all namespaces.
+func (s *Stage) ListAll() (map[types.UID]*corev1.Pod, error) { return s.list(metav1.NamespaceAll) }
+
+func (s *Stage) list(namespace string) (map[types.UID]*corev1.Pod, error) {
+	list, err := s.Plane.Client.CoreV1().Pods(namespace).List(s.Ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -77,6 +77,13 @@ func NewUnwatched(t testing.TB, kit *shipped.Kit) *Stage {
 	return s
 }
 
+// For is the same stage for a part of its test: what fails there fails that part.
+func (s *Stage) For(t testing.TB) *Stage {
+	part := *s
+	part.T = t
+	return &part
+}
+
 // judge asks the witnesses. It runs before anything is cleared away.
 func (s *Stage) judge() {
 	if s.overbooking != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -47,6 +48,31 @@ func (b Backend) Calls(ctx context.Context) ([]Call, error) {
 	var calls []Call
 	err := b.read(ctx, "/calls", &calls)
 	return calls, err
+}
+
+// Discard takes all machines away, as if they had never been, and says how many there were.
+func (b Backend) Discard(ctx context.Context) (int, error) {
+	machines, err := b.List(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range machines {
+		page := fmt.Sprintf("%s/machines/%s?%s", b.URL, url.PathEscape(string(m.ClaimUID)),
+			url.Values{"id": {m.ID}, "claim": {m.Claim}}.Encode())
+		request, err := http.NewRequestWithContext(ctx, http.MethodDelete, page, nil)
+		if err != nil {
+			return 0, err
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return 0, err
+		}
+		answer.Body.Close()
+		if answer.StatusCode >= http.StatusInternalServerError {
+			return 0, fmt.Errorf("delete machine %s: %s", m.ID, answer.Status)
+		}
+	}
+	return len(machines), nil
 }
 
 func (b Backend) read(ctx context.Context, page string, into any) error {

@@ -1,0 +1,61 @@
+// Package promises proves that a plan is kept: for clusters that a seed makes up, `muster plan` says which pods get a
+// node and what has to be bought; then a real control plane, a real Muster and a real kube-scheduler do it, and what
+// came of it is compared with what was said.
+package promises
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/muster-sh/muster/test/e2e/controlplane"
+	"github.com/muster-sh/muster/test/e2e/shipped"
+)
+
+var (
+	clusters = flag.Int("clusters", 20, "how many clusters are tried")
+	first    = flag.Uint64("seed", 1, "the seed of the first; the others follow")
+	kinds    = flag.String("kinds", judged, "kinds of rules in them, with commas between: all, or names; -name takes one away")
+	patience = flag.Duration("patience", time.Minute, "how long to wait for anything before it is taken for a broken promise")
+)
+
+// judged are the kinds of rules that the planner judges.
+const judged = "all,-ports,-spread,-affinity,-namespaces,-volumes"
+
+// kit is Muster installed in the one control plane that all clusters are made on, one after the other.
+var kit *shipped.Kit
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	tree, err := controlplane.FindTree()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	logs := filepath.Join(tree.E2E, "logs", time.Now().Format("20060102-150405")+"-promises")
+	plane, err := controlplane.Start(context.Background(), logs)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer plane.Stop()
+	if kit, err = shipped.Install(context.Background(), plane); err != nil {
+		plane.Keep()
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	if code != 0 {
+		plane.Keep()
+		fmt.Printf("the logs are in %s\n", plane.Logs)
+	}
+	return code
+}

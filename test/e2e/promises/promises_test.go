@@ -1,0 +1,216 @@
+package promises
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/test/e2e/stage"
+	"github.com/muster-sh/muster/test/e2e/world"
+)
+
+// TestPlansAreKept: every pod for which a plan promised a node is bound, no machine that was bought stays empty, what
+// is bought is what the plan said, and a pod without a promise waits and says why.
+func TestPlansAreKept(t *testing.T) {
+	chosen, err := world.Parse(*kinds)
+	require.NoError(t, err)
+	s := newScene(t)
+	for i := range uint64(*clusters) {
+		t.Run(fmt.Sprintf("cluster-%d", *first+i), func(t *testing.T) {
+			w := world.New(*first+i, chosen...)
+			s := s.part(t)
+			defer s.Wipe(*patience)
+			s.keep(w)
+		})
+	}
+}
+
+// keep tries one cluster. The scheduler is paused until everything was ordered and came, and Muster until all pods
+// wait, so that it sees them at once.
+func (s *scene) keep(w *world.World) {
+	s.T.Helper()
+	s.replica.Scheduler.Pause()
+	defer s.replica.Scheduler.Resume()
+	s.set(w)
+	s.replica.Muster.Pause()
+	defer s.replica.Muster.Resume()
+	pending := s.Create(w.Pending...)
+	s.unschedulable(pending)
+	said := s.ask(w, "cluster")
+	s.replica.Muster.Resume()
+	s.T.Logf("%d nodes, %d pods run, %d wait; the plan: %v, buys %v", len(w.Nodes), len(w.Bound), len(pending), tally(said), said.bought())
+	defer s.tell(w)
+
+	s.Await(*patience, "every pod to be told what the plan says", func() error { return s.told(pending, said) })
+	s.Await(*patience, "the machines to come", func() error { return s.came(said) })
+	s.replica.Scheduler.Resume()
+	s.Hold(*patience, "every promise to be kept", func() error { return s.noMore(said) },
+		func() error { return s.kept(pending, said) })
+
+	require.NoError(s.T, s.notEmpty(said))
+	require.NoError(s.T, s.whole(said))
+	again := s.ask(w, "afterwards")
+	require.Empty(s.T, again.Machines, "planning again buys nothing")
+	require.Equal(s.T, said.Summary.Unserved, again.Summary.Unserved, "planning again helps nobody else")
+}
+
+func tally(p plan) map[string]int {
+	n := map[string]int{}
+	for _, pod := range p.Pods {
+		n[pod.Fate]++
+	}
+	return n
+}
+
+// tell leaves behind what a reader of a failure wants.
+func (s *scene) tell(w *world.World) {
+	if s.T.Failed() {
+		s.Plane.Keep()
+		s.T.Logf("the cluster, the plan and what came of it are in %s", s.folder(w))
+		s.SaveCluster(s.folder(w) + "/broken.yaml")
+	}
+}
+
+// pods are all pods of the cluster.
+func (s *scene) pods() (map[types.UID]*corev1.Pod, error) { return s.ListAll() }
+
+// told wants Muster to have made the same plan: the same machines, and every pod told whether there is help.
+func (s *scene) told(pending []*corev1.Pod, said plan) error {
+	if err := s.whole(said); err != nil {
+		return err
+	}
+	now, err := s.pods()
+	if err != nil {
+		return err
+	}
+	fates := said.fates()
+	for _, p := range pending {
+		fate, counted := fates[p.Namespace+"/"+p.Name]
+		if !counted {
+			continue // it is held back by a gate
+		}
+		c := stage.Condition(now[p.UID], v1alpha1.CapacityCondition)
+		if c == nil {
+			return fmt.Errorf("%s was told nothing yet", p.Name)
+		}
+		// A pod whose machine has come is already told of the room there.
+		if help := c.Reason == "MachineOrdered" || c.Status == corev1.ConditionTrue; help != (fate != unserved) {
+			return fmt.Errorf("the plan says %s of %s, Muster told it %s: %s", fate, p.Name, c.Reason, c.Message)
+		}
+	}
+	return nil
+}
+
+// came wants all machines to be ready. Startup taints are taken off, as an agent on the node would.
+func (s *scene) came(said plan) error {
+	if err := s.TakeOff(world.StartupTaint); err != nil {
+		return err
+	}
+	claims, err := s.Claims("")
+	if err != nil {
+		return err
+	}
+	for _, c := range claims {
+		if c.Status.State != v1alpha1.ClaimReady {
+			return fmt.Errorf("claim %s is %s: %s", c.Name, c.Status.State, c.Status.Message)
+		}
+	}
+	return s.whole(said)
+}
+
+// whole wants exactly the machines of the plan.
+func (s *scene) whole(said plan) error {
+	claims, err := s.Claims("")
+	if err != nil {
+		return err
+	}
+	bought := map[string]int{}
+	for _, c := range claims {
+		bought[c.Spec.Pool+"/"+c.Spec.Shape]++
+	}
+	if wanted := said.bought(); fmt.Sprint(wanted) != fmt.Sprint(bought) {
+		return fmt.Errorf("the plan buys %v, Muster bought %v", wanted, bought)
+	}
+	return nil
+}
+
+// noMore wants no machine beyond the plan.
+func (s *scene) noMore(said plan) error {
+	claims, err := s.Claims("")
+	if err == nil && len(claims) > len(said.Machines) {
+		err = fmt.Errorf("the plan buys %d machines, Muster bought %d", len(said.Machines), len(claims))
+	}
+	return err
+}
+
+// kept wants every promised pod bound, and every other one waiting with a reason.
+func (s *scene) kept(pending []*corev1.Pod, said plan) error {
+	if err := s.provision(); err != nil {
+		return err
+	}
+	now, err := s.pods()
+	if err != nil {
+		return err
+	}
+	fates := said.fates()
+	var waiting []string
+	for _, p := range pending {
+		got := now[p.UID]
+		if got == nil {
+			return stage.Never("pod %s is gone", p.Name)
+		}
+		fate, counted := fates[p.Namespace+"/"+p.Name]
+		bound := got.Spec.NodeName != ""
+		switch {
+		case bound && (!counted || fate == unserved):
+			return stage.Never("%s was promised nothing (%q) and is on %s", p.Name, fate, got.Spec.NodeName)
+		case !counted, bound:
+		case fate != unserved:
+			waiting = append(waiting, fate+" "+stage.Describe(got))
+		default:
+			if c := stage.Condition(got, v1alpha1.CapacityCondition); c == nil || c.Status != corev1.ConditionFalse || c.Message == "" {
+				return fmt.Errorf("it does not say why it waits: %s", stage.Describe(got))
+			}
+		}
+	}
+	if len(waiting) > 0 {
+		return fmt.Errorf("%d promised pods wait, the first: %s", len(waiting), waiting[0])
+	}
+	return nil
+}
+
+// notEmpty wants a pod of somebody's on every machine that was bought for pods.
+func (s *scene) notEmpty(said plan) error {
+	now, err := s.pods()
+	if err != nil {
+		return err
+	}
+	guests := map[string]int{}
+	for _, p := range now {
+		if len(p.OwnerReferences) == 0 {
+			guests[p.Spec.NodeName]++
+		}
+	}
+	for _, m := range said.Machines {
+		if len(m.Pods) > 0 && guests[m.Claim] == 0 {
+			return fmt.Errorf("nobody uses %s, bought for %v", m.Claim, m.Pods)
+		}
+	}
+	return nil
+}
+
+// unschedulable says of the pods what their scheduler would if it had tried them in vain: it is paused.
+func (s *scene) unschedulable(pods []*corev1.Pod) {
+	s.T.Helper()
+	var wanting []*corev1.Pod
+	for _, p := range pods {
+		if len(p.Spec.SchedulingGates) == 0 {
+			wanting = append(wanting, p)
+		}
+	}
+	s.SayUnschedulable(wanting...)
+}
