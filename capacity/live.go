@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/volume"
 )
 
 // Live is the cluster as Muster sees it now, kept up to date one object at a time for the filter path. It is safe for
@@ -36,11 +37,15 @@ type Live struct {
 	served   map[string]corev1.ResourceName // DeviceClass name -> the extended resource it names, or none
 	classes  Classes
 	budgets  disruptionBudgets
+	storage  volume.Inventory
 	ledger   ledger
 	calls    *callLog
 	heard    time.Time // when a place scheduler last asked about any pod
 
-	gone       *lru.Cache[types.UID, bool] // pods that were deleted
+	namespaces       Namespaces
+	namespacesShared bool // with a View
+
+	gone       *lru.Cache[types.UID, bool] // pods and claims that were deleted
 	generation uint64                      // rises with every change that a decision may depend on
 	answers    uint64                      // rises with every change of a node: refusals are valid for one value
 	refusals   refusals

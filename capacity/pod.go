@@ -9,6 +9,7 @@ import (
 	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/volume"
 )
 
 // Pod is what the core keeps of a pod. It is never changed after it was made; a newer Pod replaces it.
@@ -47,6 +48,9 @@ type Pod struct {
 	Ask *Ask
 	// Usage is what the pod takes of the node it is bound to.
 	Usage Resources
+	// Volumes is what the pod's volumes ask of a node; nil for most pods. No two pods share one, so no pod that has one
+	// stands for another.
+	Volumes *volume.Demand
 }
 
 // Daemon says whether a DaemonSet made the pod.
@@ -76,6 +80,7 @@ func newPod(pod *corev1.Pod, ask *Ask) *Pod {
 		Terminating: pod.DeletionTimestamp != nil,
 		Finished:    pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 		Ask:         ask,
+		Volumes:     volume.NewDemand(pod),
 	}
 	p.readTimes(pod)
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {

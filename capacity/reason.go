@@ -16,6 +16,14 @@ const (
 	CodeReleasing       Code = "Releasing"       // one of ours that is being released
 	CodeUnknownNode     Code = "UnknownNode"     // not in Muster's view (yet)
 	CodeRefused         Code = "RefusedInTree"   // kube-scheduler's own filters refused it
+	CodeHostPorts       Code = "HostPorts"       // another pod on the node has a host port
+	CodeTopologyKey     Code = "TopologyKey"     // the node lacks a label that a spread constraint counts by
+	CodeTopologySpread  Code = "TopologySpread"  // the pods would be spread too unevenly
+	CodePodAffinity     Code = "PodAffinity"     // the pods it has to be near are not near
+	CodePodAntiAffinity Code = "PodAntiAffinity" // a pod it keeps away from is near
+	CodeAvoided         Code = "Avoided"         // a pod that keeps away from it is near
+	CodePreference      Code = "Preference"      // a preference, while it counts as hard
+	CodeSelector        Code = "InvalidSelector" // a selector of a rule about other pods does not parse
 	CodeInvalid         Code = "InvalidRequest"  // a request is negative or too large to be counted
 	CodeSchedulingGroup Code = "SchedulingGroup" // filter calls for groups are reverted by the scheduler
 	CodeResourceClaims  Code = "ResourceClaims"  // dynamic resources cannot be judged for a machine that is not there
@@ -29,6 +37,22 @@ const (
 	CodeNotOurs         Code = "NotOurs"         // another scheduler makes room for the pod
 	CodeNoVictims       Code = "NoVictims"       // no node where pods of lower priority could make room
 	CodeProtected       Code = "Protected"       // those who would make room are kept by the Eviction API
+
+	CodeClaimMissing     Code = "ClaimMissing"     // a PersistentVolumeClaim does not exist
+	CodeClaimUnmade      Code = "ClaimUnmade"      // the claim of a generic ephemeral volume was not made yet
+	CodeClaimLost        Code = "ClaimLost"        // its PersistentVolume is gone
+	CodeClaimDeleting    Code = "ClaimDeleting"    // it is being deleted
+	CodeClaimForeign     Code = "ClaimForeign"     // it has the name of an ephemeral volume's claim and is not the pod's
+	CodeClaimUnbound     Code = "ClaimUnbound"     // it is bound by its class, not with the pod, and is not bound yet
+	CodeVolumeMissing    Code = "VolumeMissing"    // bound to a PersistentVolume that does not exist
+	CodeVolumeUnreadable Code = "VolumeUnreadable" // the scheduler itself fails on it
+	CodeVolumeAffinity   Code = "VolumeAffinity"   // the node does not reach the volume
+	CodeVolumeZone       Code = "VolumeZone"       // the volume's zone labels are not the node's
+	CodeVolumeInUse      Code = "VolumeInUse"      // ReadWriteOncePod, and another pod has it
+	CodeDiskConflict     Code = "DiskConflict"     // a pod on the node has the same disk
+	CodeTooManyVolumes   Code = "TooManyVolumes"   // the node's CSI driver attaches no more
+	CodeNoVolume         Code = "NoVolume"         // none to bind to, and none can be made that the node would reach
+	CodeNoStorage        Code = "NoStorage"        // the CSI driver has no room where the node reaches it
 )
 
 // Reason says why, in one spelling for the extender's answer, the pod's condition and event, the log and the test. The
@@ -61,6 +85,18 @@ func (r Reason) String() string {
 		return "node(s) are being released"
 	case CodeUnknownNode:
 		return "node(s) not yet seen by Muster"
+	case CodeHostPorts:
+		return "node(s) didn't have free ports for the requested pod ports"
+	case CodeTopologyKey:
+		return "node(s) didn't match pod topology spread constraints (missing required label)"
+	case CodeTopologySpread:
+		return "node(s) didn't match pod topology spread constraints"
+	case CodePodAffinity:
+		return "node(s) didn't match pod affinity rules"
+	case CodePodAntiAffinity:
+		return "node(s) didn't match pod anti-affinity rules"
+	case CodeAvoided:
+		return "node(s) didn't satisfy existing pods anti-affinity rules"
 	}
 	return r.poolText()
 }
@@ -68,6 +104,8 @@ func (r Reason) String() string {
 func (r Reason) poolText() string {
 	text := map[Code]string{
 		CodeRefused:         "node(s) refused by the scheduler's own filters",
+		CodePreference:      "a preference is not met",
+		CodeSelector:        "a selector does not parse",
 		CodeInvalid:         "a resource request is negative or absurdly large",
 		CodeSchedulingGroup: "pods in scheduling groups are not supported by an extender",
 		CodeResourceClaims:  "resource claims cannot be judged for a node that does not exist yet",
@@ -83,12 +121,37 @@ func (r Reason) poolText() string {
 		CodeProtected:       "pods of lower priority may not be evicted now",
 	}[r.Code]
 	if text == "" {
-		text = string(r.Code)
+		text = r.volumeText()
 	}
 	if r.Detail == "" {
 		return text
 	}
 	return text + ": " + r.Detail
+}
+
+// volumeText names the claim or the volume behind it.
+func (r Reason) volumeText() string {
+	text := map[Code]string{
+		CodeClaimMissing:     "PersistentVolumeClaim not found",
+		CodeClaimUnmade:      "waiting for the ephemeral volume controller to create the PersistentVolumeClaim",
+		CodeClaimLost:        "PersistentVolumeClaim bound to a PersistentVolume that is gone",
+		CodeClaimDeleting:    "PersistentVolumeClaim is being deleted",
+		CodeClaimForeign:     "PersistentVolumeClaim was not created for this pod",
+		CodeClaimUnbound:     "pod has unbound immediate PersistentVolumeClaims",
+		CodeVolumeMissing:    "PersistentVolumeClaim bound to a PersistentVolume that does not exist",
+		CodeVolumeUnreadable: "kube-scheduler cannot judge this volume",
+		CodeVolumeAffinity:   "node(s) didn't match PersistentVolume's node affinity",
+		CodeVolumeZone:       "node(s) had no available volume zone",
+		CodeVolumeInUse:      "PersistentVolumeClaim with ReadWriteOncePod access mode already in use by another pod",
+		CodeDiskConflict:     "node(s) had no available disk",
+		CodeTooManyVolumes:   "node(s) exceed max volume count",
+		CodeNoVolume:         "node(s) didn't find available persistent volumes to bind",
+		CodeNoStorage:        "node(s) did not have enough free storage",
+	}[r.Code]
+	if text == "" {
+		return string(r.Code)
+	}
+	return text
 }
 
 // Verdict is Fit's answer for one pod and one node.

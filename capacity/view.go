@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/volume"
 )
 
 // View is the cluster at one moment, for decisions that take longer than a filter call. Nothing in it is ever changed;
@@ -37,6 +38,10 @@ type View struct {
 	Shortfalls []*Shortfall
 	// Budgets are the PodDisruptionBudgets, by namespace and name.
 	Budgets []*DisruptionBudget
+	// Storage is what there is of volumes and claims for them.
+	Storage *volume.Frozen
+	// Namespaces by name: what a namespaceSelector is compared with.
+	Namespaces Namespaces
 	// Schedulers says whose pods are placed by Muster and whose are only watched.
 	Schedulers Schedulers
 	// Generation of the Live it was taken from.
@@ -78,6 +83,7 @@ func (l *Live) View() *View {
 	}
 	SortShortfalls(v.Shortfalls)
 	v.Budgets = l.budgets.sorted()
+	v.Storage, v.Namespaces = l.storage.Freeze(), l.viewNamespaces()
 	return v
 }
 

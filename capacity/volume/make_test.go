@@ -164,7 +164,9 @@ func storageClass(name string, change ...func(*storagev1.StorageClass)) *storage
 
 func static(c *storagev1.StorageClass) { c.Provisioner = noProvisioner }
 
-func immediate(c *storagev1.StorageClass) { c.VolumeBindingMode = new(storagev1.VolumeBindingImmediate) }
+func immediate(c *storagev1.StorageClass) {
+	c.VolumeBindingMode = new(storagev1.VolumeBindingImmediate)
+}
 
 func onlyIn(key string, values ...string) func(*storagev1.StorageClass) {
 	return func(c *storagev1.StorageClass) {

@@ -32,8 +32,11 @@ type promise struct {
 	pods   int
 }
 
-// NewState begins with no pods.
+// NewState begins with no pods. Without an inventory nothing is known of any claim.
 func NewState(in *Frozen) *State {
+	if in == nil {
+		in = &Frozen{}
+	}
 	return &State{
 		in: in, needs: map[*Demand]*need{}, uses: map[claimKey]int{},
 		promises: map[claimKey][]*promise{}, taken: map[*persistent]*promise{}, made: map[*Demand][]*promise{},
