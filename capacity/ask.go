@@ -3,6 +3,8 @@ package capacity
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/muster-sh/muster/capacity/topology"
 )
 
 // Ask is what a pod asks of a node, compiled once and shared by all pods with the same Signature. It is never changed.
@@ -13,26 +15,43 @@ type Ask struct {
 	Requests Resources
 	// Tolerations of the pod.
 	Tolerations []corev1.Toleration
+	// Ports are the host ports it takes.
+	Ports []HostPort
+	// Rules is what its spec says about where other pods are; nil when nothing.
+	Rules *topology.Rules
 	// Unjudged says why no machine can be planned for such a pod; the zero Reason when one can.
 	Unjudged Reason
 
 	required  nodeaffinity.RequiredNodeAffinity
 	preferred *nodeaffinity.PreferredSchedulingTerms
+	wishes    []nodeWish
 }
 
 // NewAsk compiles what a pod asks of a node. Requests follow the noderesources plugin: the larger of the containers' sum
 // and each init container with the sidecars started before it, pod-level resources first, overhead on top.
 func NewAsk(pod *corev1.Pod) *Ask {
+	a := newAsk(pod)
+	a.compile(pod)
+	return a
+}
+
+// newAsk has what a signature needs, which is all that differs between pods with different ones.
+func newAsk(pod *corev1.Pod) *Ask {
 	requests, sound := podRequests(pod)
-	a := &Ask{
-		Requests:    requests,
-		Tolerations: pod.Spec.Tolerations,
-		Unjudged:    unjudged(pod, sound),
-		required:    nodeaffinity.GetRequiredNodeAffinity(pod),
-		preferred:   preferredTerms(pod),
-	}
+	a := &Ask{Requests: requests, Tolerations: pod.Spec.Tolerations, Unjudged: unjudged(pod, sound)}
 	a.Signature = signature(pod, a)
 	return a
+}
+
+// compile does the part that pods with one signature share.
+func (a *Ask) compile(pod *corev1.Pod) {
+	a.required = nodeaffinity.GetRequiredNodeAffinity(pod)
+	a.preferred, a.wishes = preferredTerms(pod), nodeWishes(pod)
+	a.Ports = hostPorts(pod)
+	a.Rules = topology.Compile(pod)
+	if a.Unjudged == (Reason{}) && a.Rules != nil && a.Rules.Err != nil {
+		a.Unjudged = Reason{Code: CodeSelector, Detail: a.Rules.Err.Error()}
+	}
 }
 
 func unjudged(pod *corev1.Pod, sound bool) Reason {

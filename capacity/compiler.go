@@ -24,10 +24,11 @@ func NewCompiler() *Compiler {
 
 // Ask compiles what a pod asks of a node.
 func (c *Compiler) Ask(pod *corev1.Pod) *Ask {
-	fresh := NewAsk(pod)
+	fresh := newAsk(pod)
 	if known, ok := c.bySignature.Get(fresh.Signature); ok {
 		return known
 	}
+	fresh.compile(pod)
 	c.bySignature.Add(fresh.Signature, fresh)
 	return fresh
 }

@@ -8,14 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/topology"
 )
 
 // Daemon is a DaemonSet: every node it matches will carry one of its pods, whoever schedules it.
 type Daemon struct {
-	UID  types.UID
-	Name string // namespace/name
-	Ask  *Ask
-	node string // spec.template.spec.nodeName
+	UID       types.UID
+	Name      string // namespace/name
+	Namespace string
+	Labels    topology.Labels // of its pods
+	Ask       *Ask
+	node      string // spec.template.spec.nodeName
 }
 
 // daemonTolerations are what the DaemonSet controller adds to every pod
@@ -34,7 +37,8 @@ func NewDaemon(ds *appsv1.DaemonSet) *Daemon {
 	pod := &corev1.Pod{Spec: *ds.Spec.Template.Spec.DeepCopy()}
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, daemonTolerations...)
 	return &Daemon{
-		UID: ds.UID, Name: ds.Namespace + "/" + ds.Name, Ask: NewAsk(pod), node: ds.Spec.Template.Spec.NodeName,
+		UID: ds.UID, Name: ds.Namespace + "/" + ds.Name, Namespace: ds.Namespace,
+		Labels: topology.LabelsOf(ds.Spec.Template.Labels), Ask: NewAsk(pod), node: ds.Spec.Template.Spec.NodeName,
 	}
 }
 
@@ -76,5 +80,7 @@ func DaemonRoom(daemons []*Daemon, n *Node) Resources {
 	return sum
 }
 
-// same says whether two versions of a DaemonSet take the same room on the same nodes.
-func (d *Daemon) same(o *Daemon) bool { return d.Ask.Signature == o.Ask.Signature && d.node == o.node }
+// same says whether two versions of a DaemonSet take the same room on the same nodes, and look the same to other pods.
+func (d *Daemon) same(o *Daemon) bool {
+	return d.Ask.Signature == o.Ask.Signature && d.node == o.node && d.Labels == o.Labels
+}

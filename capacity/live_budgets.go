@@ -37,7 +37,7 @@ func NewDisruptionBudget(b *policyv1.PodDisruptionBudget) *DisruptionBudget {
 // every pod of its namespace there, where the scheduler's own preemption takes it for nobody's. A pod whose eviction was
 // counted already takes nothing more.
 func (b *DisruptionBudget) Protects(p *Pod) bool {
-	if p.Namespace != b.Namespace || !b.selector.Matches(labels.Set(p.Labels)) {
+	if p.Namespace != b.Namespace || !b.selector.Matches(p.Labels) {
 		return false
 	}
 	_, counted := b.disrupted[p.Name]

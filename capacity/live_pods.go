@@ -61,7 +61,7 @@ func (l *Live) ask(pod *corev1.Pod, old *Pod) *Ask {
 func sameForPlacing(a, b *Pod) bool {
 	return a.Node == b.Node && a.Nominated == b.Nominated && a.Finished == b.Finished && a.Gated == b.Gated &&
 		a.Terminating == b.Terminating && a.Owner == b.Owner && a.Resident() == b.Resident() &&
-		a.Priority == b.Priority && a.Ask.Signature == b.Ask.Signature && a.Usage.Equal(b.Usage)
+		a.Priority == b.Priority && a.Labels == b.Labels && a.Ask.Signature == b.Ask.Signature && a.Usage.Equal(b.Usage)
 }
 
 func (l *Live) followPlaced(p *Pod) {

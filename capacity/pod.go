@@ -9,6 +9,7 @@ import (
 	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/topology"
 	"github.com/muster-sh/muster/capacity/volume"
 )
 
@@ -16,7 +17,7 @@ import (
 type Pod struct {
 	UID             types.UID
 	Namespace, Name string
-	Labels          map[string]string // shared; do not change
+	Labels          topology.Labels
 	Generation      int64
 	version         string // resourceVersion
 
@@ -72,7 +73,8 @@ func (p *Pod) Ref() v1alpha1.PodReference {
 
 func newPod(pod *corev1.Pod, ask *Ask) *Pod {
 	p := &Pod{
-		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Generation: pod.Generation, Labels: pod.Labels,
+		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Generation: pod.Generation,
+		Labels:  topology.LabelsOf(pod.Labels),
 		version: pod.ResourceVersion,
 		Node:    pod.Spec.NodeName, Nominated: pod.Status.NominatedNodeName, Scheduler: pod.Spec.SchedulerName,
 		Priority: schedulingv1.PodPriority(pod), Created: pod.CreationTimestamp.Time,

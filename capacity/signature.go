@@ -15,11 +15,16 @@ func signature(pod *corev1.Pod, a *Ask) string {
 	b := make([]byte, 0, 512)
 	b = appendResources(b, a.Requests)
 	b = appendMap(b, pod.Spec.NodeSelector)
-	if pod.Spec.Affinity != nil && pod.Spec.Affinity.NodeAffinity != nil {
-		b = appendMessage(b, pod.Spec.Affinity.NodeAffinity)
+	if pod.Spec.Affinity != nil {
+		b = appendMessage(b, pod.Spec.Affinity)
 	} else {
 		b = appendString(b, "")
 	}
+	b = binary.AppendUvarint(b, uint64(len(pod.Spec.TopologySpreadConstraints)))
+	for i := range pod.Spec.TopologySpreadConstraints {
+		b = appendMessage(b, &pod.Spec.TopologySpreadConstraints[i])
+	}
+	b = appendPorts(b, pod)
 	b = binary.AppendUvarint(b, uint64(len(pod.Spec.Tolerations)))
 	for i := range pod.Spec.Tolerations {
 		b = appendMessage(b, &pod.Spec.Tolerations[i])

@@ -3,7 +3,7 @@ package capacity
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/muster-sh/muster/capacity/topology"
 )
 
 // Simulation is a View in which pods can be put on places and taken away, and machines added that do not exist. It judges
@@ -11,29 +11,44 @@ import (
 // where other pods are (topology spread, pod affinity and anti-affinity).
 //
 // It is one decision's scratch: not safe for concurrent use, and its View is never changed. Counters are built when the
-// first class asks for them, so that a plan without such rules does not pay for them.
+// first class asks for them, so that a plan without such rules does not pay for them. Every pod whose rules matter must be
+// in the View: bound, held, reserved or short.
 type Simulation struct {
 	view    *View
 	places  []*Place // of the view's nodes, in its order
 	byNode  map[string]*Place
-	added   []*Place // machines in flight and imagined ones, in the order in which they came; closed ones included
+	sprung  []*Place // machines in flight and imagined ones, while they are there
 	classes map[classKey]*Class
-	byPod   map[*Pod]*Class
 	ids     int
 	journal []move
 	marked  bool
+	// softTaints says that some node or model has a PreferNoSchedule taint.
+	softTaints bool
+
+	others *topology.Cluster // nil until somebody asks for a class
+	ruled  bool              // some pod has a rule about others
 }
 
-// NewSimulation starts from the cluster as it is: every Node of the view is a place, whatever its stage; machines in
-// flight are not there until they Arrive.
+// NewSimulation starts from the cluster as it is: every Node of the view is a place, whatever its stage; one that is still
+// starting is taken as it will be after its start. Machines in flight without a Node are not there until they Arrive.
 func NewSimulation(v *View) *Simulation {
 	s := &Simulation{
 		view: v, places: make([]*Place, 0, len(v.Nodes)), byNode: make(map[string]*Place, len(v.Nodes)),
-		classes: map[classKey]*Class{}, byPod: map[*Pod]*Class{},
+		classes: map[classKey]*Class{},
+	}
+	starting := map[string]*Claim{}
+	for _, c := range v.Claims {
+		if coming(c) {
+			starting[c.Object.Name] = c
+		}
 	}
 	for _, n := range v.Nodes {
-		p := s.newPlace(n)
-		p.Free, p.Classes = n.Free(), v.Classes
+		p := &Place{Node: n, Free: n.Free(), Classes: v.Classes}
+		if c := starting[n.Claim]; n.Stage == Starting && c != nil {
+			p = &Place{Node: withoutStartup(c.Node, c.Object.Spec.StartupTaints), Claim: c.Object}
+			p.Free = unreserved(p.Node)
+		}
+		s.softTaints = s.softTaints || avoidable(p.Node)
 		s.places = append(s.places, p)
 		s.byNode[n.Name] = p
 	}
@@ -46,56 +61,55 @@ func (s *Simulation) Places() []*Place { return s.places }
 // On is the place of a node, nil when the view has none of that name.
 func (s *Simulation) On(node string) *Place { return s.byNode[node] }
 
-// Pods are the pods of the view on a place, those held there included; what was Put or Taken since is not looked at.
+// Pods are the pods of the view on a place, those held there included; what was Put or Removed since is not looked at.
 func (s *Simulation) Pods(p *Place) []*Pod {
-	if p.Model != nil || p.Node.Name == "" {
+	if s.byNode[p.Node.Name] != p {
 		return nil
 	}
 	return slices.Concat(s.view.Pods[p.Node.Name], s.view.Held[p.Node.Name])
 }
 
-// move is one step that can be undone.
-type move struct {
-	place *Place
-	class *Class // nil where the place itself came or went
-	n     int    // pods put; negative when taken; 1 for a place that came, -1 for one that went
-}
-
-// Mark is a moment to which the Simulation can go back.
-type Mark int
-
-// Mark remembers this moment.
-func (s *Simulation) Mark() Mark {
-	s.marked = true
-	return Mark(len(s.journal))
-}
-
-// Rewind undoes everything since the mark, the newest first: what was put is taken, what was taken is put back, machines
-// that were opened since are gone. Their Place values must not be used any more. Cost: the number of moves undone.
-func (s *Simulation) Rewind(m Mark) {
-	for len(s.journal) > int(m) {
-		last := s.journal[len(s.journal)-1]
-		s.journal = s.journal[:len(s.journal)-1]
-		switch {
-		case last.class != nil:
-			s.count(last.class, last.place, -last.n)
-		case last.n > 0:
-			s.leave(last.place)
-		default:
-			s.come(last.place)
+// standing are all pods of the view that are somewhere, with the sites of their places.
+func (s *Simulation) standing(yield func(*topology.Site, topology.Subject) bool) {
+	for _, p := range s.places {
+		for _, pods := range [][]*Pod{s.view.Pods[p.Node.Name], s.view.Held[p.Node.Name]} {
+			for _, pod := range pods {
+				if !yield(p.site, subject(pod)) {
+					return
+				}
+			}
 		}
 	}
 }
 
-func (s *Simulation) note(m move) {
-	if s.marked {
-		s.journal = append(s.journal, m)
+// topology makes the counters of where pods are, empty so far: every place is known to them from now on.
+func (s *Simulation) topology() *topology.Cluster {
+	if s.others != nil {
+		return s.others
 	}
-}
-
-// classKey is what pods of one class have in common.
-type classKey struct {
-	ask    *Ask
-	strict int       // how many preferences count as hard
-	own    types.UID // of a pod that no other pod stands for
+	s.others = topology.NewCluster(topology.Namespaces(s.view.Namespaces), s.standing)
+	for _, p := range s.places {
+		p.site = s.others.Add(p.Node.Object)
+	}
+	for _, f := range s.view.Shortfalls {
+		s.others.Expect(f.Pod.Ask.Rules)
+	}
+	for _, pods := range s.view.Reserved {
+		for _, pod := range pods {
+			s.others.Expect(pod.Ask.Rules)
+		}
+	}
+	for _, d := range s.view.Daemons {
+		s.others.Expect(d.Ask.Rules)
+	}
+	s.ruled = s.others.Ruled()
+	for _, p := range s.places {
+		if p.Claim != nil {
+			s.expectDaemons(p)
+		}
+	}
+	for _, p := range s.sprung {
+		s.appear(p)
+	}
+	return s.others
 }

@@ -1,48 +1,132 @@
 package capacity
 
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/capacity/topology"
+)
+
 // Class is what pods have in common that every place answers alike: their ask, and what rules about other pods see of
 // them. It belongs to one Simulation.
 type Class struct {
 	Ask *Ask
 	// ID counts the classes of the Simulation from 0.
 	ID int
-	// Strict is how many of the pods' preferences count as hard; 0 for the class that kube-scheduler's filters know.
-	Strict int
 
-	key  classKey
-	base *Class
+	base     *Class    // the class that kube-scheduler's filters know; itself in most cases
+	wishes   []wish    // those that count as hard, the strongest first
+	takes    Resources // what one pod takes of a node
+	stricter map[hardness]*Class
+
+	kind     *topology.Kind   // nil where no pod has any rule
+	insisted *topology.Checks // of wishes about other pods; nil where there are none
 }
 
-// Class is the class of a pod, resolved once.
+// classKey is what pods of one class have in common.
+type classKey struct {
+	ask         *Ask
+	namespace   string
+	labels      topology.Labels // as far as any rule looks at them
+	terminating bool
+	own         types.UID // of a pod that stands for no other
+}
+
+// Class is the class of a pod.
 func (s *Simulation) Class(pod *Pod) *Class {
-	if c := s.byPod[pod]; c != nil {
-		return c
+	others := s.topology()
+	key := classKey{ask: pod.Ask}
+	if s.ruled {
+		key.namespace, key.labels, key.terminating = pod.Namespace, others.See(pod.Labels), pod.Terminating
 	}
-	c := s.class(pod, classKey{ask: pod.Ask})
-	s.byPod[pod] = c
-	return c
-}
-
-func (s *Simulation) class(pod *Pod, key classKey) *Class {
+	takes := pod.Ask.Requests
+	if pod.Node != "" && !pod.Usage.Equal(takes) {
+		key.own, takes = pod.UID, pod.Usage // resized in place
+	}
 	if c := s.classes[key]; c != nil {
 		return c
 	}
-	c := &Class{Ask: key.ask, ID: s.ids, Strict: key.strict, key: key}
-	s.ids++
-	c.base = c
+	c := s.newClass(pod.Ask)
+	c.takes = takes
+	if s.ruled {
+		c.kind = others.Kind(subject(pod))
+	}
 	s.classes[key] = c
 	return c
 }
 
+func (s *Simulation) newClass(a *Ask) *Class {
+	c := &Class{Ask: a, ID: s.ids}
+	c.base = c
+	s.ids++
+	return c
+}
+
+func subject(pod *Pod) topology.Subject {
+	return topology.Subject{
+		Namespace: pod.Namespace, Labels: pod.Labels, Rules: pod.Ask.Rules, Terminating: pod.Terminating,
+	}
+}
+
 // Strictest is the class with every preference of its pods counted as hard (preferred node affinity, PreferNoSchedule
-// taints, ScheduleAnyway spread, preferred pod affinity and anti-affinity); the class itself where they have none.
-func (s *Simulation) Strictest(c *Class) *Class { return c }
+// taints, ScheduleAnyway spread, preferred pod affinity and anti-affinity); the class itself where they have none that
+// could matter. Ask when all models are known.
+func (s *Simulation) Strictest(c *Class) *Class {
+	all := wishes(c.base.Ask)
+	if s.softTaints {
+		all = append([]wish{{what: wishOfTaints, strength: taintStrength}}, all...)
+	}
+	return s.insist(c.base, all)
+}
 
 // Relaxed is the class with the weakest of its hard preferences let go; nil when none is left to let go. What was Put as
 // one of these classes may be Taken as any of them.
-func (s *Simulation) Relaxed(c *Class) *Class { return nil }
+func (s *Simulation) Relaxed(c *Class) *Class {
+	if len(c.wishes) == 0 {
+		return nil
+	}
+	return s.insist(c.base, c.wishes[:len(c.wishes)-1])
+}
+
+// insist is the class in which these wishes, the strongest of all, count as hard.
+func (s *Simulation) insist(base *Class, hard []wish) *Class {
+	if len(hard) == 0 {
+		return base
+	}
+	key := hardness{len(hard), hard[0].what == wishOfTaints}
+	if known := base.stricter[key]; known != nil {
+		return known
+	}
+	c := s.newClass(base.Ask)
+	c.base, c.wishes, c.takes, c.kind = base, hard, base.takes, base.kind
+	var others []topology.Wish
+	for _, w := range hard {
+		if w.what == wishOfOthers {
+			others = append(others, w.other)
+		}
+	}
+	if len(others) > 0 {
+		c.insisted = s.others.Insist(base.kind, others)
+	}
+	if base.stricter == nil {
+		base.stricter = map[hardness]*Class{}
+	}
+	base.stricter[key] = c
+	return c
+}
+
+// hardness tells the stricter classes of one class apart.
+type hardness struct {
+	wishes int
+	taints bool // are among them
+}
+
+// Base is the class without any preference counted as hard: what kube-scheduler's filters know.
+func (c *Class) Base() *Class { return c.base }
 
 // Plain says whether only Admits and Room judge the class: no rule about ports, volumes or other pods concerns it, its
 // own or another pod's. Pods of a plain class can be packed by arithmetic. A class can stop being plain when another one
 // is resolved: resolve all first.
-func (c *Class) Plain() bool { return true }
+func (c *Class) Plain() bool {
+	return len(c.Ask.Ports) == 0 && (c.kind == nil || c.kind.Free()) && (c.insisted == nil || c.insisted.Free()) &&
+		c.Ask.Unjudged.Code != CodeSelector
+}

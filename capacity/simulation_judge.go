@@ -1,6 +1,10 @@
 package capacity
 
-import "math"
+import (
+	"math"
+
+	"github.com/muster-sh/muster/capacity/topology"
+)
 
 // Judge says whether one more pod of the class may go to a place, as kube-scheduler's filters would say, with the reason
 // of the first that refuses, in the scheduler's order.
@@ -8,28 +12,38 @@ func (s *Simulation) Judge(c *Class, p *Place) Verdict {
 	if v := s.Admits(c, p); !v.Fits {
 		return v
 	}
-	if v := s.ports(c, p); !v.Fits {
+	if v := s.judgePorts(c, p); !v.Fits {
 		return v
 	}
 	if v := s.Room(c, p); !v.Fits {
 		return v
 	}
-	return s.company(c, p)
+	return s.judgeOthers(c, p)
 }
 
 // Admits judges what no pod leaving the place can change: cordon, taints, selectors. For an imagined machine it is
 // answered from memory.
 func (s *Simulation) Admits(c *Class, p *Place) Verdict {
-	if p.Model == nil {
-		return s.admits(c, p.Node)
-	}
-	if p.Model.admitted(s, c) {
+	if p.Model != nil && p.Model.admitted(s, c) {
 		return fits
 	}
-	return s.admits(c, p.Node)
+	return c.admittedBy(p.Node)
 }
 
-func (s *Simulation) admits(c *Class, n *Node) Verdict { return Admits(c.Ask, n) }
+func (c *Class) admittedBy(n *Node) Verdict {
+	if v := Admits(c.Ask, n); !v.Fits {
+		return v
+	}
+	for i := range c.wishes {
+		switch w := &c.wishes[i]; {
+		case w.what == wishOfTaints && avoided(c.Ask, n.Object.Spec.Taints) > 0:
+			return refusal(CodePreference, "a taint is avoided")
+		case w.what == wishOfNode && !w.node.grants(n):
+			return refusal(CodePreference, "node affinity")
+		}
+	}
+	return fits
+}
 
 // Takes says whether an empty machine of the model would take a pod of the class, other pods left aside.
 func (s *Simulation) Takes(c *Class, m *Model) bool {
@@ -37,12 +51,12 @@ func (s *Simulation) Takes(c *Class, m *Model) bool {
 }
 
 func (m *Model) admitted(s *Simulation, c *Class) bool {
-	for c.ID >= len(m.admits) {
+	if c.ID >= len(m.admits) {
 		m.admits = append(m.admits, make([]int8, max(16, s.ids-len(m.admits)))...)
 	}
 	if m.admits[c.ID] == 0 {
 		m.admits[c.ID] = -1
-		if s.admits(c, m.Node).Fits {
+		if c.admittedBy(m.Node).Fits {
 			m.admits[c.ID] = 1
 		}
 	}
@@ -57,22 +71,63 @@ func (s *Simulation) Room(c *Class, p *Place) Verdict {
 // Company judges what depends on which pods are where: host ports, volumes, topology spread, pod affinity and
 // anti-affinity. Judge is Admits, Room and Company.
 func (s *Simulation) Company(c *Class, p *Place) Verdict {
-	if v := s.ports(c, p); !v.Fits {
+	if v := s.judgePorts(c, p); !v.Fits {
 		return v
 	}
-	return s.company(c, p)
+	return s.judgeOthers(c, p)
 }
 
-func (s *Simulation) ports(*Class, *Place) Verdict { return fits }
+// judgeOthers is the part of Company that the scheduler judges after resources: volumes, then topology.
+func (s *Simulation) judgeOthers(c *Class, p *Place) Verdict {
+	if c.Ask.Unjudged.Code == CodeSelector {
+		return Verdict{Reason: c.Ask.Unjudged}
+	}
+	if c.kind != nil {
+		if f := c.kind.Judge(p.site); f.Cause != topology.None {
+			return found(f)
+		}
+	}
+	if c.insisted != nil {
+		if f := c.insisted.Judge(p.site); f.Cause != topology.None {
+			return Verdict{Reason: Reason{Code: CodePreference, Detail: f.Key}, Resolvable: f.Cause != topology.SpreadKey}
+		}
+	}
+	return fits
+}
 
-// company is the part of Company that the scheduler judges after resources: volumes, then topology.
-func (s *Simulation) company(*Class, *Place) Verdict { return fits }
+// found says for each cause whether pods that leave could help, as the plugins do.
+func found(f topology.Finding) Verdict {
+	v := Verdict{Resolvable: true}
+	switch f.Cause {
+	case topology.SpreadKey:
+		v = refusal(CodeTopologyKey, f.Key)
+	case topology.Spread:
+		v.Reason = Reason{Code: CodeTopologySpread, Detail: f.Key}
+	case topology.Affinity:
+		v = refusal(CodePodAffinity, f.Key)
+	case topology.AntiAffinity:
+		v.Reason = Reason{Code: CodePodAntiAffinity, Detail: f.Key}
+	case topology.ExistingAvoidance:
+		v.Reason = Reason{Code: CodeAvoided, Detail: f.Key}
+	}
+	return v
+}
 
 // Most is how many pods of the class, at most limit, may go to a place where Judge says that one fits: so many can be Put
 // at once, and each of them would have been judged to fit after the one before. Where a rule could let more in after
 // these (a minimum that rises), ask again.
 func (s *Simulation) Most(c *Class, p *Place, limit int) int {
-	return min(limit, roomFor(c.Ask, p))
+	most := min(limit, roomFor(c.Ask, p))
+	if len(c.Ask.Ports) > 0 {
+		most = min(most, 1)
+	}
+	if c.kind != nil {
+		most = min(most, c.kind.Most(p.site))
+	}
+	if c.insisted != nil {
+		most = min(most, c.insisted.Most(p.site))
+	}
+	return most
 }
 
 // roomFor is how often an ask fits into what is free on a place.

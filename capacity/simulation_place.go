@@ -1,7 +1,11 @@
 package capacity
 
 import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/topology"
 )
 
 // Place is where pods can be put: a node of the view, a machine in flight, or one that is only imagined.
@@ -17,31 +21,29 @@ type Place struct {
 	// Classes are served by somebody else on a node that exists; for one that does not they cannot be promised.
 	Classes Classes
 
-	index  int
-	closed bool
-}
-
-func (s *Simulation) newPlace(n *Node) *Place {
-	p := &Place{Node: n, index: len(s.places) + len(s.added)}
-	return p
+	site    *topology.Site // nil until there are counters
+	daemons []*Class       // of DaemonSets whose pods will come
+	ports   ports
+	at      int // in Simulation.sprung
 }
 
 // Arrive makes a machine in flight a place, as it will be once it has started; from now on it counts as a domain of every
-// topology. A machine whose Node has registered takes the place of that node. Room that the view counts as reserved for
-// the claim is free here: the caller puts those pods one by one.
+// topology. A machine whose Node has registered is a place already, and that is returned. Room that the view counts as
+// reserved for the claim is free: the caller puts those pods one by one.
 func (s *Simulation) Arrive(c *Claim) *Place {
-	n := withoutStartup(c.Node, c.Object.Spec.StartupTaints)
-	p := s.newPlace(n)
-	p.Claim = c.Object
-	p.Free = n.Allocatable.Clone()
-	p.Free.Sub(n.Used)
-	p.Free.Sub(n.Held)
-	p.Free.Sub(n.Daemons)
-	s.added = append(s.added, p)
-	s.come(p)
-	s.note(move{place: p, n: 1})
+	p := s.byNode[c.Node.Name]
+	if p == nil || p.Claim != c.Object {
+		p = &Place{Node: withoutStartup(c.Node, c.Object.Spec.StartupTaints), Claim: c.Object}
+		p.Free = unreserved(p.Node)
+		s.softTaints = s.softTaints || avoidable(p.Node)
+		s.come(p)
+		s.note(move{place: p, n: 1})
+	}
 	return p
 }
+
+// unreserved is the room of a node with what is reserved on it.
+func unreserved(n *Node) Resources { return n.Free().Plus(n.Reserved) }
 
 // Model is a machine that could be bought, prepared once, so that opening many like it is cheap.
 type Model struct {
@@ -49,30 +51,118 @@ type Model struct {
 	// Free is the room of an empty machine, what DaemonSets take off.
 	Free Resources
 
-	admits []int8 // by class: 1 yes, -1 no, 0 not judged yet
+	admits  []int8 // by class: 1 yes, -1 no, 0 not judged yet
+	profile *topology.Profile
+	daemons []*Class
+	known   bool // daemons are
 }
 
 // Model prepares a blueprint. Labels whose value is the blueprint's own name (kubernetes.io/hostname, the claim's) are
 // taken to differ between any two machines made of it; a rule about one name is judged for the blueprint's.
-func (s *Simulation) Model(n *Node) *Model { return &Model{Node: n, Free: n.Free()} }
+func (s *Simulation) Model(n *Node) *Model {
+	s.softTaints = s.softTaints || avoidable(n)
+	return &Model{Node: n, Free: n.Free(), profile: topology.NewProfile(n.Object)}
+}
 
 // Open adds one machine of a model, empty but for its DaemonSet pods.
 func (s *Simulation) Open(m *Model) *Place {
-	p := s.newPlace(m.Node)
-	p.Model, p.Free = m, m.Free.Clone()
-	s.added = append(s.added, p)
+	p := &Place{Node: m.Node, Model: m, Free: m.Free.Clone()}
 	s.come(p)
 	s.note(move{place: p, n: 1})
 	return p
 }
 
-// Close removes a machine that was opened. The pods put on it must have been taken away before.
+// Close removes a machine that was opened, or arrived. The pods put on it must have been taken away before.
 func (s *Simulation) Close(p *Place) {
 	s.leave(p)
 	s.note(move{place: p, n: -1})
 }
 
 // come counts a place as there, leave as gone.
-func (s *Simulation) come(p *Place) { p.closed = false }
+func (s *Simulation) come(p *Place) {
+	p.at = len(s.sprung)
+	s.sprung = append(s.sprung, p)
+	if s.others != nil {
+		s.appear(p)
+	}
+}
 
-func (s *Simulation) leave(p *Place) { p.closed = true }
+func (s *Simulation) leave(p *Place) {
+	last := len(s.sprung) - 1
+	s.sprung[p.at], s.sprung[last].at = s.sprung[last], p.at
+	s.sprung = s.sprung[:last]
+	if s.others == nil {
+		return
+	}
+	for _, d := range p.daemons {
+		s.stand(d, p, -1)
+	}
+	s.others.Close(p.site)
+}
+
+// appear shows a place to the counters, with the DaemonSet pods that will be on it.
+func (s *Simulation) appear(p *Place) {
+	switch {
+	case p.site != nil:
+		s.others.Reopen(p.site)
+	case p.Model != nil:
+		p.site = s.others.Open(p.Model.profile)
+		p.daemons = p.Model.residents(s)
+	default:
+		p.site = s.others.Add(p.Node.Object)
+		p.daemons = s.residents(p.Node)
+	}
+	for _, d := range p.daemons {
+		s.stand(d, p, 1)
+	}
+}
+
+// expectDaemons counts the DaemonSet pods that a machine which has registered still lacks.
+func (s *Simulation) expectDaemons(p *Place) {
+	there := map[types.UID]bool{}
+	for _, pod := range s.Pods(p) {
+		there[pod.Owner] = true
+	}
+	for _, d := range s.view.Daemons {
+		if !there[d.UID] && s.seen(d) && d.Matches(p.Node) {
+			s.stand(s.Class(d.pod()), p, 1)
+		}
+	}
+}
+
+// seen says whether anybody looks at a DaemonSet's pods.
+func (s *Simulation) seen(d *Daemon) bool { return s.ruled || len(d.Ask.Ports) > 0 }
+
+func (m *Model) residents(s *Simulation) []*Class {
+	if !m.known {
+		m.daemons, m.known = s.residents(m.Node), true
+	}
+	return m.daemons
+}
+
+// residents are the classes of the DaemonSet pods that a machine will have, as far as anybody looks at them: for their
+// room the Node says what is set aside.
+func (s *Simulation) residents(n *Node) []*Class {
+	var out []*Class
+	for _, d := range s.view.Daemons {
+		if s.seen(d) && d.Matches(n) {
+			out = append(out, s.Class(d.pod()))
+		}
+	}
+	return out
+}
+
+// pod is the pod that the DaemonSet will make, as far as rules see it.
+func (d *Daemon) pod() *Pod {
+	return &Pod{Namespace: d.Namespace, Labels: d.Labels, Ask: d.Ask, UID: types.UID(d.Name)}
+}
+
+// avoidable says whether a node has a taint that pods avoid if they can.
+func avoidable(n *Node) bool {
+	for i := range n.Object.Spec.Taints {
+		if n.Object.Spec.Taints[i].Effect == corev1.TaintEffectPreferNoSchedule {
+			return true
+		}
+	}
+	return false
+}

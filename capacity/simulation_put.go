@@ -10,23 +10,24 @@ func (s *Simulation) Put(c *Class, p *Place, n int) {
 // Take takes away n pods of a class that were put on a place.
 func (s *Simulation) Take(c *Class, p *Place, n int) { s.Put(c, p, -n) }
 
-// Remove takes away a pod that the view has on a place, bound or held: with its node's room for it, its ports and all that
-// other pods see of it. Restore puts it back.
-func (s *Simulation) Remove(pod *Pod, p *Place) {
-	s.Take(s.present(pod), p, 1)
-}
+// Remove takes away a pod that the view has on a place, bound or held: its room, its ports and all that other pods see of
+// it. Restore puts it back.
+func (s *Simulation) Remove(pod *Pod, p *Place) { s.Take(s.Class(pod), p, 1) }
 
 // Restore undoes Remove.
-func (s *Simulation) Restore(pod *Pod, p *Place) {
-	s.Put(s.present(pod), p, 1)
-}
-
-// present is the class of a pod as it is counted where it stands: a bound pod takes what it uses, which after a resize is
-// not what it asked for.
-func (s *Simulation) present(pod *Pod) *Class { return s.Class(pod) }
+func (s *Simulation) Restore(pod *Pod, p *Place) { s.Put(s.Class(pod), p, 1) }
 
 func (s *Simulation) count(c *Class, p *Place, n int) {
-	p.Free.addTimes(&c.Ask.Requests, int64(-n))
+	p.Free.addTimes(&c.takes, int64(-n))
+	s.stand(c, p, n)
+}
+
+// stand counts n pods of a class on a place in all but resources.
+func (s *Simulation) stand(c *Class, p *Place, n int) {
+	s.countPorts(c, p, n)
+	if c.kind != nil {
+		c.kind.Put(p.site, n)
+	}
 }
 
 // addTimes adds o n times; n may be negative.

@@ -105,4 +105,4 @@ func (l Labels) Get(label string) string {
 }
 
 // Namespaces are the labels of the namespaces that exist, by name.
-type Namespaces map[string]Labels
+type Namespaces map[string]map[string]string

@@ -102,14 +102,15 @@ func selectorText(s labels.Selector) string {
 func (t *boundTerm) seeks(all Namespaces, namespace string, pod Labels) bool {
 	known, exists := all[namespace]
 	return (slices.Contains(t.namespaces, namespace) ||
-		t.namespaceSelector.Matches(Labels{}) ||
-		exists && t.namespaceSelector.Matches(known)) && t.selector.Matches(pod)
+		t.namespaceSelector.Matches(labels.Set(nil)) ||
+		exists && t.namespaceSelector.Matches(labels.Set(known))) && t.selector.Matches(pod)
 }
 
 // shuns says whether the term, of a pod that is already placed, matches a pod that is to be placed. A namespace that is
 // not known has no labels.
 func (t *boundTerm) shuns(all Namespaces, namespace string, pod Labels) bool {
-	return (slices.Contains(t.namespaces, namespace) || t.namespaceSelector.Matches(all[namespace])) && t.selector.Matches(pod)
+	return (slices.Contains(t.namespaces, namespace) || t.namespaceSelector.Matches(labels.Set(all[namespace]))) &&
+		t.selector.Matches(pod)
 }
 
 // inNamespaces are the namespaces that a term can match pods of, nil for any.

@@ -1,0 +1,83 @@
+package capacity
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/muster-sh/muster/capacity/topology"
+)
+
+// nodeWish is one preferred node affinity term.
+type nodeWish struct {
+	terms  *nodeaffinity.PreferredSchedulingTerms
+	weight int32
+}
+
+// nodeWishes leaves out terms that do not parse, and those that prefer nothing: an empty term, or one of no weight.
+func nodeWishes(pod *corev1.Pod) []nodeWish {
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil {
+		return nil
+	}
+	var out []nodeWish
+	for _, term := range a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		if term.Weight == 0 || len(term.Preference.MatchExpressions)+len(term.Preference.MatchFields) == 0 {
+			continue
+		}
+		terms, err := nodeaffinity.NewPreferredSchedulingTerms([]corev1.PreferredSchedulingTerm{term})
+		if err == nil {
+			out = append(out, nodeWish{terms: terms, weight: term.Weight})
+		}
+	}
+	return out
+}
+
+func (w *nodeWish) grants(n *Node) bool { return w.terms.Score(n.Object) > 0 }
+
+// wish is a preference of a pod, to be tried as if it were a rule.
+type wish struct {
+	what  wishKind
+	node  *nodeWish
+	other topology.Wish
+	// strength is what the preference could add at most to a node's score in kube-scheduler's default profile: weaker ones
+	// are let go first.
+	strength float64
+}
+
+type wishKind int8
+
+const (
+	wishOfTaints wishKind = iota
+	wishOfNode
+	wishOfOthers
+)
+
+// Weights of the plugins in the default profile (pkg/scheduler/apis/config/v1, getDefaultPlugins). A preferred term has
+// its share of the plugin's: its own weight out of 100.
+const (
+	taintStrength    = 3.0
+	affinityStrength = 2.0
+	spreadStrength   = 2.0
+	companyStrength  = 2.0
+)
+
+// wishes are the preferences of an ask, the strongest first.
+func wishes(a *Ask) []wish {
+	out := []wish{}
+	for i := range a.wishes {
+		w := &a.wishes[i]
+		out = append(out, wish{what: wishOfNode, node: w, strength: affinityStrength * float64(w.weight) / 100})
+	}
+	for _, w := range a.Rules.Wishes() {
+		strength := spreadStrength
+		if w.Weight > 0 {
+			strength = companyStrength * float64(w.Weight) / 100
+		}
+		out = append(out, wish{what: wishOfOthers, other: w, strength: strength})
+	}
+	slices.SortStableFunc(out, func(a, b wish) int { return cmp.Compare(b.strength, a.strength) })
+	return out
+}
