@@ -31,14 +31,15 @@ check: tidy diff vet lint test ## what CI runs before the end-to-end stories
 e2e: ## build a real control plane from Go modules and run every story against it
 	$(MAKE) -C test/e2e all
 
-bench: ## all benchmarks; COUNT=10 OLD=file compares with an earlier run
+bench: ## all benchmarks; COUNT=10 OLD=file compares with an earlier run (beside Karpenter: make -C test/bench bench)
 	@mkdir -p bin
 	go test -run '^$$' -bench . -benchmem -count $(COUNT) ./... | tee bin/bench.txt
 	$(TOOL) benchstat $(OLD) bin/bench.txt
 
 lint: ## golangci-lint as .golangci.yml says
 	$(TOOL) golangci-lint run --allow-parallel-runners ./...
-	cd test/e2e && go tool -modfile=../../tools/go.mod golangci-lint run --allow-parallel-runners --config ../../.golangci.yml ./...
+	for dir in test/e2e test/bench; do (cd $$dir && \
+		go tool -modfile=../../tools/go.mod golangci-lint run --allow-parallel-runners --config ../../.golangci.yml ./...); done
 
 vet:
 	go vet ./...
@@ -46,7 +47,7 @@ vet:
 tidy:
 	go mod tidy -diff
 	cd tools && go mod tidy -diff
-	for dir in test/e2e test/e2e/kube test/e2e/etcd test/e2e/kwok; do (cd $$dir && go mod tidy -diff); done
+	for dir in test/bench test/e2e test/e2e/kube test/e2e/etcd test/e2e/kwok; do (cd $$dir && go mod tidy -diff); done
 
 generate: ## deep copies of the API types
 	$(TOOL) controller-gen object paths=./api/...
