@@ -20,6 +20,8 @@ type Deployment struct {
 	SchedulerConfigFile string
 	// Muster and Scheduler are the flags of the containers.
 	Muster, Scheduler []string
+	// SchedulerEnv is the environment of the scheduler's container.
+	SchedulerEnv []string
 }
 
 // readDeployment reads what kustomize makes of a folder, as the shipped file stands, not what was edited for a story.
@@ -36,7 +38,7 @@ func (k *Kit) readDeployment(ctx context.Context, folder string) (Deployment, er
 		got := Deployment{SchedulerConfigFile: filepath.Join(k.path(folder), "scheduler-config.yaml")}
 		for _, c := range d.Spec.Template.Spec.Containers {
 			if strings.Contains(c.Image, "kube-scheduler") {
-				got.Scheduler = containerFlags(c)
+				got.Scheduler, got.SchedulerEnv = containerFlags(c), containerEnv(c)
 			} else {
 				got.Muster = containerFlags(c)
 			}
@@ -55,6 +57,14 @@ func containerFlags(c corev1.Container) []string {
 		}
 	}
 	return flags
+}
+
+func containerEnv(c corev1.Container) []string {
+	var env []string
+	for _, v := range c.Env {
+		env = append(env, v.Name+"="+v.Value)
+	}
+	return env
 }
 
 // withFlags replaces or adds flags of the form --name=value and keeps the others as they were shipped.

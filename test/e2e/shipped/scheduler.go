@@ -14,6 +14,7 @@ type SchedulerOptions struct {
 	Config   SchedulerConfig
 	Hostname string   // its own, if two schedulers share the machine and a lease
 	Flags    []string // as shipped, or none
+	Env      []string // as shipped, or none
 }
 
 // StartScheduler starts kube-scheduler. Its health page says that it serves, not that it leads.
@@ -29,7 +30,7 @@ func (k *Kit) StartScheduler(o SchedulerOptions) (*Service, error) {
 	flags := withFlags(o.Flags, "--config="+file, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
 		"--cert-dir="+filepath.Join(o.Logs, o.Name+"-certs"))
 	return startService(controlplane.Command{
-		Name: o.Name, Path: k.Plane.KubeProgram(), Dir: o.Logs, Hostname: o.Hostname,
+		Name: o.Name, Path: k.Plane.KubeProgram(), Env: o.Env, Dir: o.Logs, Hostname: o.Hostname,
 		Args: append([]string{"kube-scheduler"}, flags...),
 	}, Service{URL: fmt.Sprintf("https://127.0.0.1:%d", port), Health: fmt.Sprintf("https://127.0.0.1:%d/healthz", port)})
 }

@@ -53,7 +53,7 @@ func (s *Stage) Place(o ReplicaOptions) *Replica {
 	})
 	s.serves(r.Muster, err)
 	r.Scheduler, err = s.Kit.StartScheduler(shipped.SchedulerOptions{
-		Name: o.Name + "-scheduler", Logs: s.Logs, Config: config, Hostname: o.Name, Flags: s.Kit.Placed.Scheduler,
+		Name: o.Name + "-scheduler", Logs: s.Logs, Config: config, Hostname: o.Name, Flags: s.Kit.Placed.Scheduler, Env: s.Kit.Placed.SchedulerEnv,
 	})
 	s.serves(r.Scheduler, err)
 	return r
