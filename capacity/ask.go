@@ -1,10 +1,16 @@
 package capacity
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
+<<<<<<< ours
 	"github.com/muster-sh/muster/capacity/topology"
+=======
+	"github.com/muster-sh/muster/api/v1alpha1"
+>>>>>>> theirs
 )
 
 // Ask is what a pod asks of a node, compiled once and shared by all pods with the same Signature. It is never changed.
@@ -22,6 +28,8 @@ type Ask struct {
 	// Unjudged says why no machine can be planned for such a pod; the zero Reason when one can.
 	Unjudged Reason
 
+	// byName says that the pod picks nodes by what no two machines of a pool have in common: name, claim or size.
+	byName    bool
 	required  nodeaffinity.RequiredNodeAffinity
 	preferred *nodeaffinity.PreferredSchedulingTerms
 	wishes    []nodeWish
@@ -38,7 +46,18 @@ func NewAsk(pod *corev1.Pod) *Ask {
 // newAsk has what a signature needs, which is all that differs between pods with different ones.
 func newAsk(pod *corev1.Pod) *Ask {
 	requests, sound := podRequests(pod)
+<<<<<<< ours
 	a := &Ask{Requests: requests, Tolerations: pod.Spec.Tolerations, Unjudged: unjudged(pod, sound)}
+=======
+	a := &Ask{
+		Requests:    requests,
+		Tolerations: pod.Spec.Tolerations,
+		Unjudged:    unjudged(pod, sound),
+		byName:      byName(pod),
+		required:    nodeaffinity.GetRequiredNodeAffinity(pod),
+		preferred:   preferredTerms(pod),
+	}
+>>>>>>> theirs
 	a.Signature = signature(pod, a)
 	return a
 }
@@ -78,4 +97,28 @@ func preferredTerms(pod *corev1.Pod) *nodeaffinity.PreferredSchedulingTerms {
 		return nil
 	}
 	return terms
+}
+
+func byName(pod *corev1.Pod) bool {
+	for key := range pod.Spec.NodeSelector {
+		if ownLabel(key) {
+			return true
+		}
+	}
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		own := func(r corev1.NodeSelectorRequirement) bool { return ownLabel(r.Key) }
+		if len(term.MatchFields) > 0 || slices.ContainsFunc(term.MatchExpressions, own) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownLabel says whether machines of one pool and of the same labels differ in this one.
+func ownLabel(key string) bool {
+	return key == corev1.LabelHostname || key == v1alpha1.ClaimLabel || key == v1alpha1.ShapeLabel
 }

@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
-	"github.com/muster-sh/muster/policy"
 )
 
 // Plan says which machines to buy for the pods that lack room, and what becomes of each pod. It is a wish: whoever
@@ -73,13 +72,14 @@ type planner struct {
 }
 
 func newPlanner(v *View, now time.Time) *planner {
+	classes, k := classify(v.Shortfalls)
 	p := &planner{
 		v: v, plan: Plan{Outcomes: make(map[types.UID]Outcome, len(v.Shortfalls))},
-		vain: boughtInVain(v, now), market: newMarket(v, now),
+		vain: boughtInVain(v, now), market: newMarket(v, k, now),
 	}
 	p.findPlaces()
 	p.findHomes()
-	p.batches = p.group()
+	p.batches = p.group(classes)
 	return p
 }
 
@@ -117,15 +117,3 @@ func (p *planner) buy() {
 	}
 }
 
-// bestDraft buys for the batches under each goal and keeps the best result.
-func (m *market) bestDraft(batches []*batch) *draft {
-	var best *draft
-	for _, goal := range policy.Goals() {
-		d := m.newDraft(batches, goal)
-		d.fillAll()
-		if best == nil || d.bill.Better(best.bill) {
-			best = d
-		}
-	}
-	return best
-}

@@ -7,8 +7,9 @@ import (
 
 // class is what all pods with one signature ask for.
 type class struct {
-	id  int
-	ask *Ask
+	id   int
+	ask  *Ask
+	need vector
 	// size is the class's share of the resource it takes most of, of the largest machine there is.
 	size float64
 }
@@ -20,26 +21,43 @@ type batch struct {
 	pods     []*Shortfall
 }
 
-// group sorts the shortfalls into batches: by falling priority, then by falling size, then by age.
-func (p *planner) group() []*batch {
-	type key struct {
-		signature string
-		priority  int32
+// classify finds the classes of all shortfalls, in the order in which they come.
+func classify(shortfalls []*Shortfall) ([]*class, kinds) {
+	var classes []*class
+	known := map[string]bool{}
+	for _, s := range shortfalls {
+		if a := s.Pod.Ask; !known[a.Signature] {
+			known[a.Signature] = true
+			classes = append(classes, &class{id: len(classes), ask: a})
+		}
 	}
-	classes := map[string]*class{}
+	k := kindsOf(classes)
+	for _, c := range classes {
+		c.need = k.from(&c.ask.Requests)
+	}
+	return classes, k
+}
+
+// group sorts the shortfalls into batches: by falling priority, then by falling size, then by age.
+func (p *planner) group(classes []*class) []*batch {
+	type key struct {
+		class    *class
+		priority int32
+	}
+	bySignature := make(map[string]*class, len(classes))
+	largest := p.largest()
+	p.market.most = largest
+	for _, c := range classes {
+		bySignature[c.ask.Signature] = c
+		c.size = dominantShare(c.need, largest)
+	}
 	known := map[key]*batch{}
 	var batches []*batch
-	largest := p.largest()
 	for _, s := range p.v.Shortfalls {
-		k := key{s.Pod.Ask.Signature, s.Pod.Priority}
+		k := key{bySignature[s.Pod.Ask.Signature], s.Pod.Priority}
 		b := known[k]
 		if b == nil {
-			c := classes[k.signature]
-			if c == nil {
-				c = &class{id: len(classes), ask: s.Pod.Ask, size: dominantShare(s.Pod.Ask.Requests, largest)}
-				classes[k.signature] = c
-			}
-			b = &batch{class: c, priority: k.priority}
+			b = &batch{class: k.class, priority: k.priority}
 			known[k] = b
 			batches = append(batches, b)
 		}
@@ -52,47 +70,32 @@ func (p *planner) group() []*batch {
 }
 
 // largest is the most of each resource that any machine offers; nodes count only where no pool exists.
-func (p *planner) largest() Resources {
-	var most Resources
+func (p *planner) largest() vector {
+	most, found := make(vector, len(p.market.kinds)), false
 	for _, v := range p.market.vendors {
 		for _, b := range v.models() {
-			most.atLeast(b.node.Allocatable)
+			most.atLeast(b.offered)
+			found = true
 		}
 	}
-	if !most.IsZero() {
+	if found {
 		return most
 	}
 	for _, pl := range p.open {
-		most.atLeast(pl.node.Allocatable)
+		most.atLeast(p.market.kinds.from(&pl.node.Allocatable))
 	}
 	return most
-}
-
-// atLeast raises every kind of r to that of o.
-func (r *Resources) atLeast(o Resources) {
-	r.MilliCPU, r.Memory = max(r.MilliCPU, o.MilliCPU), max(r.Memory, o.Memory)
-	r.EphemeralStorage, r.Pods = max(r.EphemeralStorage, o.EphemeralStorage), max(r.Pods, o.Pods)
-	for name, v := range o.Scalar {
-		r.setScalar(name, max(r.Scalar[name], v))
-	}
 }
 
 // smallestSize keeps sizes above zero where a pod asks for nothing that is known.
 const smallestSize = 1e-6
 
-func dominantShare(r, of Resources) float64 {
+func dominantShare(part, of vector) float64 {
 	size := smallestSize
-	add := func(part, whole int64) {
-		if part > 0 && whole > 0 {
-			size = max(size, float64(part)/float64(whole))
+	for i, whole := range of {
+		if part[i] > 0 && whole > 0 {
+			size = max(size, float64(part[i])/float64(whole))
 		}
-	}
-	add(r.MilliCPU, of.MilliCPU)
-	add(r.Memory, of.Memory)
-	add(r.EphemeralStorage, of.EphemeralStorage)
-	add(r.Pods, of.Pods)
-	for name, v := range r.Scalar {
-		add(v, of.Scalar[name])
 	}
 	return size
 }

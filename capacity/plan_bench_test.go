@@ -43,13 +43,56 @@ func BenchmarkPlan(b *testing.B) {
 				w.nodes = append(w.nodes, makeNode(fmt.Sprintf("node-%04d", i), "cpu", "50m", "memory", "1Gi"))
 			}
 			w.daemons = append(w.daemons, makeDaemonSet("agent", "cpu", "50m", "memory", "64Mi"))
-			v := w.view(0, start)
-			b.ReportAllocs()
-			var plan Plan
-			for b.Loop() {
-				plan = NewPlan(v, start)
-			}
-			b.ReportMetric(float64(len(plan.Creates)), "machines")
+			benchPlan(b, w)
 		})
 	}
+}
+
+// fourHundredShapes are 1 to 400 cores with two GiB and ten pods for each.
+func fourHundredShapes() []v1alpha1.Shape {
+	var shapes []v1alpha1.Shape
+	for i := 1; i <= 400; i++ {
+		shapes = append(shapes, makeShape(fmt.Sprintf("c%d", i),
+			"cpu", strconv.Itoa(i), "memory", strconv.Itoa(2*i)+"Gi", "pods", strconv.Itoa(10*i)))
+	}
+	return shapes
+}
+
+var (
+	mixedCPU    = []string{"100m", "250m", "500m", "1", "1500m"}
+	mixedMemory = []string{"100Mi", "256Mi", "512Mi", "1Gi", "2Gi", "4Gi"}
+)
+
+// plainPods adds n pods that ask for resources only, as Karpenter's own benchmark draws them.
+func (w *world) plainPods(r *rand.Rand, n int) {
+	for i := range n {
+		w.pending(fmt.Sprintf("plain%d", i), 1,
+			"cpu", mixedCPU[r.Intn(len(mixedCPU))], "memory", mixedMemory[r.Intn(len(mixedMemory))])
+	}
+}
+
+func BenchmarkPlanPlain(b *testing.B) {
+	for _, pods := range []int{100, 1000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
+			w := newWorld(makePool("p", 1000, fourHundredShapes()...))
+			w.plainPods(rand.New(rand.NewSource(1)), pods)
+			benchPlan(b, w)
+		})
+	}
+}
+
+func benchPlan(b *testing.B, w *world) {
+	v := w.view(0, start)
+	b.ReportAllocs()
+	var plan Plan
+	for b.Loop() {
+		plan = NewPlan(v, start)
+	}
+	cost := 0.0
+	for _, c := range plan.Creates {
+		cost += c.Cost
+	}
+	b.ReportMetric(float64(len(plan.Creates)), "machines")
+	b.ReportMetric(cost, "cost/h")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(v.Shortfalls)), "ns/pod")
 }

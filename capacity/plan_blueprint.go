@@ -1,8 +1,6 @@
 package capacity
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -11,14 +9,27 @@ import (
 
 // blueprint is a machine that could be bought, judged as a node.
 type blueprint struct {
-	vendor *vendor
-	shape  v1alpha1.Shape
-	cost   float64
-	node   *Node
-	free   Resources
-	// machine is the spec.resources of its claim, which limits count.
+	*family
+	shape v1alpha1.Shape
+	cost  float64
+	// offered is what the machine has for DaemonSets and pods, free what it has for pods.
+	offered, free vector
+
+	made    *Node // see node
 	machine corev1.ResourceList
-	taken   []verdict // by class
+	taken   map[int]bool // of classes that name machines, by class
+	extra   int8         // see devices: 1 yes, -1 no
+}
+
+// family is the machines of a pool that differ in size only: their nodes carry the same labels and taints, but for the
+// machine's own names.
+type family struct {
+	vendor   *vendor
+	overhead Resources
+	daemons  Resources
+	probe    *Node
+	admitted []verdict    // by class
+	sizes    []*blueprint // of a fixed list, by rising cost
 }
 
 type verdict int8
@@ -32,31 +43,105 @@ const (
 // noSlot makes a name that no machine has: what depends on a node's name is judged again once the slot is chosen.
 const noSlot = -1
 
-func (s *vendor) blueprint(shape v1alpha1.Shape) *blueprint {
+func (s *vendor) newFamily(shape v1alpha1.Shape) *family {
 	claim := NewClaim(s.pool, shape, noSlot)
 	node := NodeOfClaim(claim, s.market.daemons)
-	b := &blueprint{
-		vendor: s, shape: shape, cost: policy.Cost(shape), node: node, free: node.Free(), machine: claim.Spec.Resources,
+	return &family{vendor: s, overhead: ResourcesOf(claim.Spec.Overhead), daemons: node.Daemons, probe: node}
+}
+
+// blueprint makes one of the family's machines. No object is made for it where numbers will do: a pool may have hundreds
+// of shapes, and few of them are bought.
+func (f *family) blueprint(shape v1alpha1.Shape) *blueprint {
+	b := &blueprint{family: f, shape: shape, cost: policy.Cost(shape)}
+	machine := ResourcesOf(shape.Resources)
+	if _, said := shape.Resources[corev1.ResourcePods]; !said {
+		machine.Pods = DefaultPods
 	}
-	b.free.Pods = min(b.free.Pods, maxReserved)
+	daemons := f.daemons
+	if f.vendor.market.daemonsByName {
+		daemons = b.node().Daemons
+	}
+	k := f.vendor.market.kinds
+	b.offered, b.free = k.from(&machine), make(vector, len(k))
+	overhead, taken := k.from(&f.overhead), k.from(&daemons)
+	for i := range b.offered {
+		b.offered[i] = addSaturated(b.offered[i], -overhead[i])
+		b.free[i] = addSaturated(b.offered[i], -taken[i])
+	}
+	b.free[atPods] = min(b.free[atPods], maxReserved)
 	return b
 }
 
-// usable says whether the DaemonSet pods themselves fit.
-func (b *blueprint) usable() bool {
-	return b.free.MilliCPU >= 0 && b.free.Memory >= 0 && b.free.Pods >= 0
+// node is the node that the machine would be, but for its name.
+func (b *blueprint) node() *Node {
+	if b.made == nil {
+		b.made = NodeOfClaim(NewClaim(b.vendor.pool, b.shape, noSlot), b.vendor.market.daemons)
+	}
+	return b.made
 }
 
-// takes says whether an empty machine takes a pod of the class.
-func (b *blueprint) takes(c *class) bool {
-	if c.id >= len(b.taken) {
-		b.taken = slices.Concat(b.taken, make([]verdict, c.id+1-len(b.taken)))
+// room is what the machine has for pods, in all kinds.
+func (b *blueprint) room() Resources {
+	free := b.node().Free()
+	free.Pods = min(free.Pods, maxReserved)
+	return free
+}
+
+// resources is the spec.resources of the machine's claim, which limits count.
+func (b *blueprint) resources() corev1.ResourceList {
+	if b.machine == nil {
+		b.machine = withPods(b.shape.Resources)
 	}
-	if b.taken[c.id] == unjudgedYet {
-		b.taken[c.id] = refusedBy
-		if c.ask.Unjudged.Code == "" && b.usable() && Fit(c.ask, b.node, b.free, nil).Fits {
-			b.taken[c.id] = takenBy
+	return b.machine
+}
+
+// usable says whether the DaemonSet pods themselves fit.
+func (b *blueprint) usable() bool { return b.free[atCPU] >= 0 && b.free[atMemory] >= 0 && b.free[atPods] >= 0 }
+
+// takes says whether an empty machine takes a pod of the class.
+func (b *blueprint) takes(c *class) bool { return b.free.holds(c.need) && b.admits(c) && b.usable() }
+
+// judge judges all but resources.
+func (b *blueprint) judge(a *Ask) Verdict {
+	if a.byName {
+		return Admits(a, b.node())
+	}
+	return Admits(a, b.probe)
+}
+
+// admits says whether the machine's node takes a pod of the class, if there is room.
+func (b *blueprint) admits(c *class) bool {
+	if c.ask.byName {
+		return b.admitsByName(c)
+	}
+	f := b.family
+	if c.id >= len(f.admitted) {
+		f.admitted = append(f.admitted, make([]verdict, c.id+1-len(f.admitted))...)
+	}
+	if f.admitted[c.id] == unjudgedYet {
+		f.admitted[c.id] = refusedBy
+		if c.ask.Unjudged.Code == "" && b.judge(c.ask).Fits {
+			f.admitted[c.id] = takenBy
 		}
 	}
-	return b.taken[c.id] == takenBy
+	return f.admitted[c.id] == takenBy
+}
+
+func (b *blueprint) admitsByName(c *class) bool {
+	taken, judged := b.taken[c.id]
+	if !judged {
+		if b.taken == nil {
+			b.taken = map[int]bool{}
+		}
+		taken = c.ask.Unjudged.Code == "" && b.judge(c.ask).Fits
+		b.taken[c.id] = taken
+	}
+	return taken
+}
+
+// machineFor is how much cpu (milli) and memory (bytes) a machine of the family needs to carry so much.
+func (b *blueprint) machineFor(load vector) (milliCPU, memory int64) {
+	machine := ResourcesOf(b.shape.Resources)
+	return addSaturated(addSaturated(machine.MilliCPU, -b.free[atCPU]), load[atCPU]),
+		addSaturated(addSaturated(machine.Memory, -b.free[atMemory]), load[atMemory])
 }

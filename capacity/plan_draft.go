@@ -7,7 +7,7 @@ import (
 // draft is one way to buy machines for the pods that are left. Pods are counted, not named, until it is chosen.
 type draft struct {
 	*market
-	goal    policy.Goal
+	style   style
 	batches []*batch
 	left    []int                      // pods of each batch that have no machine yet
 	skip    []int                      // for a batch that is used up: where to look for the next
@@ -17,6 +17,18 @@ type draft struct {
 	ranks   []int        // of each batch: where its priority is counted in the bill
 	won     []*blueprint // the best machine of each tier when they were last compared
 	effort  int          // batches looked at so far
+
+	shelves []shelf
+	quote   *quote // of the tier that is looked at
+	taken   []int  // of each batch: what the machine being filled takes
+}
+
+// style is how a draft chooses.
+type style struct {
+	goal policy.Goal
+	// focus is how much a pod has to suit the room that is left for it to be picked before a larger one. 0 packs the
+	// batches in their order instead, so that no pod takes the room of a more important one.
+	focus int
 }
 
 // lot is a number of machines that are alike and carry alike.
@@ -29,8 +41,11 @@ type lot struct {
 // packed is how many pods of a batch one machine of a lot carries.
 type packed struct{ batch, pods int }
 
-func (m *market) newDraft(batches []*batch, goal policy.Goal) *draft {
-	d := &draft{market: m, goal: goal, batches: batches, budgets: map[*vendor]*policy.Budget{}, won: make([]*blueprint, len(m.tiers))}
+func (m *market) newDraft(batches []*batch, s style) *draft {
+	d := &draft{
+		market: m, style: s, batches: batches, budgets: map[*vendor]*policy.Budget{},
+		won: make([]*blueprint, len(m.tiers)), taken: make([]int, len(batches)),
+	}
 	for _, s := range m.vendors {
 		d.budgets[s] = s.budget.Clone()
 	}
@@ -46,17 +61,90 @@ func (m *market) newDraft(batches []*batch, goal policy.Goal) *draft {
 	return d
 }
 
-// fillAll serves the batches in their order. The first pod that has no machine decides which machines are looked at, and
-// all later pods fill the one that is bought for it.
-func (d *draft) fillAll() {
-	for i := range d.batches {
-		for d.left[i] > 0 {
-			best, ok := d.choose(i)
-			if !ok {
+// drafts that are tried: the first packs evenly and is hard to beat on cost. Where it serves all that can be served, each
+// in the best pool that takes it, the others are not looked at; under limits they serve the most important pods first.
+var (
+	evenly  = []style{{policy.Cheap, 1}, {policy.Cheap, 3}, {policy.Large, 2}}
+	inOrder = []style{{policy.Cheap, 0}, {policy.Large, 0}}
+)
+
+// bestDraft buys for the batches in each style and keeps the best result.
+func (m *market) bestDraft(batches []*batch) *draft {
+	var best *draft
+	try := func(styles []style) {
+		for _, s := range styles {
+			d := m.newDraft(batches, s)
+			d.fillAll()
+			if best == nil || d.bill.Better(best.bill) {
+				best = d
+			}
+		}
+	}
+	if try(evenly); !best.complete() {
+		try(inOrder)
+	}
+	return best
+}
+
+// complete says whether every pod that any machine takes is served in the first tier that has one.
+func (d *draft) complete() bool {
+	want := make([]int, len(d.bill.Served))
+	for i, b := range d.batches {
+		for tier, sellers := range d.tiers {
+			if anyTakes(sellers, b.class) {
+				want[d.ranks[i]] += len(b.pods)
+				want[d.ranks[i]+1+tier] += len(b.pods)
 				break
 			}
-			d.buy(best)
 		}
+	}
+	for i := range want {
+		if d.bill.Served[i] < want[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func anyTakes(sellers []*vendor, c *class) bool {
+	for _, s := range sellers {
+		if s.stop.Code != "" {
+			continue
+		}
+		for _, b := range s.models() {
+			if b.takes(c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fillAll serves the batches: in their order, or tier by tier. The first pod that has no machine decides which machines
+// are looked at, and other pods fill the one that is bought for it.
+func (d *draft) fillAll() {
+	if d.style.focus == 0 {
+		for i := range d.batches {
+			d.serve(i, d.choose)
+		}
+		return
+	}
+	d.stock()
+	for tier := range d.tiers {
+		d.quote = d.newQuote(d.tiers[tier])
+		for i := range d.batches {
+			d.serve(i, func(batch int) (lot, bool) { return d.compare(d.promising(d.tiers[tier], batch), batch) })
+		}
+	}
+}
+
+func (d *draft) serve(batch int, choose func(int) (lot, bool)) {
+	for d.left[batch] > 0 {
+		best, ok := choose(batch)
+		if !ok {
+			return
+		}
+		d.buy(best)
 	}
 }
 
@@ -83,26 +171,34 @@ func (d *draft) choose(batch int) (lot, bool) {
 			l, _ := d.fill(won, batch)
 			return l, true
 		}
-		if l, found := d.compare(sellers, batch); found {
+		if l, found := d.compare(d.onSale(sellers, batch), batch); found {
 			return l, true
 		}
 	}
 	return lot{}, false
 }
 
-// compare fills every machine that the sellers have for a batch, and picks the best.
-func (d *draft) compare(sellers []*vendor, batch int) (best lot, found bool) {
-	var offered policy.Offer
+// onSale are the machines that the sellers have for a batch.
+func (d *draft) onSale(sellers []*vendor, batch int) []*blueprint {
+	var all []*blueprint
 	for _, s := range sellers {
 		for _, b := range s.onSale(d.budgets[s]) {
-			if !d.sells(b, batch) {
-				continue
+			if d.sells(b, batch) {
+				all = append(all, b)
 			}
-			l, offer := d.fill(b, batch)
-			if !found || d.goal.Better(offer, offered) {
-				best, offered, found = l, offer, true
-				d.won[s.tier] = b
-			}
+		}
+	}
+	return all
+}
+
+// compare fills machines for a batch, and picks the best.
+func (d *draft) compare(offers []*blueprint, batch int) (best lot, found bool) {
+	var offered policy.Offer
+	for _, b := range offers {
+		l, offer := d.fill(b, batch)
+		if !found || d.style.goal.Better(offer, offered) {
+			best, offered, found = l, offer, true
+			d.won[b.vendor.tier] = b
 		}
 	}
 	return best, found
@@ -110,14 +206,14 @@ func (d *draft) compare(sellers []*vendor, batch int) (best lot, found bool) {
 
 // sells says whether a machine takes pods of a batch and is within the limits.
 func (d *draft) sells(b *blueprint, batch int) bool {
-	return b.takes(d.batches[batch].class) && d.budgets[b.vendor].Refuses(b.machine) == ""
+	return b.takes(d.batches[batch].class) && d.budgets[b.vendor].Refuses(b.resources()) == ""
 }
 
 // buy takes as many machines of a lot as are of use and within the limits.
 func (d *draft) buy(l lot) {
 	budget, bought := d.budgets[l.vendor], 0
-	for bought < l.machines && budget.Refuses(l.machine) == "" {
-		budget.Spend(l.machine, true)
+	for bought < l.machines && budget.Refuses(l.resources()) == "" {
+		budget.Spend(l.resources(), true)
 		bought++
 	}
 	l.machines = bought
@@ -125,6 +221,9 @@ func (d *draft) buy(l lot) {
 		d.left[p.batch] -= p.pods * bought
 		d.bill.Served[d.ranks[p.batch]] += p.pods * bought
 		d.bill.Served[d.ranks[p.batch]+1+l.vendor.tier] += p.pods * bought
+		if d.quote != nil {
+			d.quote.sold(p.batch, p.pods*bought)
+		}
 	}
 	d.bill.Cost += l.cost * float64(bought)
 	d.bill.Machines += bought

@@ -2,106 +2,134 @@ package capacity
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/muster-sh/muster/policy"
 )
 
-// fill packs pods into one machine, the given batch and those after it in their order, and works out how many such
-// machines can be packed alike: a machine that takes the last of a batch is the only one of its kind.
+// fill packs pods into one machine and works out how many such machines can be packed alike: a machine that takes the
+// last of a batch is the only one of its kind. Where a cheaper machine carries the same, it is taken instead, and what
+// more it has is filled too.
 func (d *draft) fill(b *blueprint, first int) (lot, policy.Offer) {
 	l := lot{blueprint: b, machines: math.MaxInt}
-	offer := policy.Offer{Cost: b.cost}
-	free := b.free.Clone()
-	for i := d.live(first); i < len(d.batches) && free.Pods > 0; i = d.live(i + 1) {
-		d.effort++
-		class := d.batches[i].class
-		if r := &class.ask.Requests; r.MilliCPU > free.MilliCPU || r.Memory > free.Memory || !b.takes(class) {
-			continue
+	free := slices.Clone(b.free)
+	l.packed = d.pack(b, free, first, nil)
+	if small := d.shrink(b, free, l.packed); small != b {
+		l.blueprint = small
+		for k := range free {
+			free[k] = addSaturated(small.free[k], addSaturated(free[k], -b.free[k]))
 		}
-		n := times(free, class.ask.Requests, d.left[i])
-		if n == 0 {
-			continue
-		}
-		free.subTimes(class.ask.Requests, int64(n))
-		l.packed = append(l.packed, packed{batch: i, pods: n})
-		l.machines = min(l.machines, d.left[i]/n)
-		if n == d.left[i] {
+		l.packed = d.pack(small, free, first, l.packed)
+	}
+	offer := policy.Offer{Cost: l.cost, Idle: idle(l.blueprint, d.kinds, free)}
+	for i, p := range l.packed {
+		p.pods = d.taken[p.batch]
+		l.packed[i], d.taken[p.batch] = p, 0
+		l.machines = min(l.machines, d.left[p.batch]/p.pods)
+		if p.pods == d.left[p.batch] {
 			l.machines = 1
 		}
-		offer.Packed += class.size * float64(n)
-	}
-	offer.Idle = idle(b, free)
-	if b.vendor.sizes != nil {
-		l.blueprint = d.shrink(b, free, l.packed)
-		offer.Cost = l.cost
+		offer.Packed += d.worth(p.batch) * float64(p.pods)
 	}
 	return l, offer
 }
 
-// times is how often an amount fits into what is free, at most so often. Kinds that are not asked for are never short.
-func times(free, ask Resources, most int) int {
-	n := int64(most)
-	fit := func(have, want int64) {
-		if want > 0 {
-			n = min(n, max(have, 0)/want)
-		}
+// pack takes pods into the room that is left, notes in taken how many of each batch, and adds to the batches carried.
+func (d *draft) pack(b *blueprint, free vector, first int, carried []packed) []packed {
+	if d.style.focus == 0 {
+		return d.packInOrder(b, free, first, carried)
 	}
-	fit(free.Pods, ask.Pods)
-	fit(free.MilliCPU, ask.MilliCPU)
-	fit(free.Memory, ask.Memory)
-	fit(free.EphemeralStorage, ask.EphemeralStorage)
-	for name, want := range ask.Scalar {
-		fit(free.Scalar[name], want)
-	}
-	return int(n)
+	return d.packEvenly(b, free, first, carried)
 }
 
-// subTimes takes o off n times; the caller knows that it fits so often.
-func (r *Resources) subTimes(o Resources, n int64) {
-	r.Pods -= o.Pods * n
-	r.MilliCPU -= max(o.MilliCPU, 0) * n
-	r.Memory -= max(o.Memory, 0) * n
-	r.EphemeralStorage -= max(o.EphemeralStorage, 0) * n
-	for name, v := range o.Scalar {
-		if v > 0 {
-			r.Scalar[name] -= v * n
+// take packs n pods of a batch.
+func (d *draft) take(batch, n int, free vector, carried []packed) []packed {
+	free.take(d.batches[batch].class.need, n)
+	if d.taken[batch] == 0 {
+		carried = append(carried, packed{batch: batch})
+	}
+	d.taken[batch] += n
+	return carried
+}
+
+// worth is what a pod counts for where machines are compared.
+func (d *draft) worth(batch int) float64 {
+	if d.quote == nil {
+		return d.batches[batch].class.size
+	}
+	return d.quote.worth[batch]
+}
+
+// packInOrder takes the given batch and those after it in their order, as much of each as fits.
+func (d *draft) packInOrder(b *blueprint, free vector, first int, carried []packed) []packed {
+	for i := d.live(first); i < len(d.batches) && free[atPods] > 0; i = d.live(i + 1) {
+		d.effort++
+		class := d.batches[i].class
+		if class.need[atCPU] > free[atCPU] || class.need[atMemory] > free[atMemory] || !b.takes(class) {
+			continue
+		}
+		if n := free.times(class.need, d.left[i]-d.taken[i]); n > 0 {
+			carried = d.take(i, n, free, carried)
 		}
 	}
+	return carried
 }
 
 // idle says whether the machine has an extended resource that nothing packed asks for.
-func idle(b *blueprint, free Resources) bool {
-	for name, v := range b.free.Scalar {
-		if v > 0 && free.Scalar[name] == v && strings.Contains(string(name), "/") {
+func idle(b *blueprint, k kinds, free vector) bool {
+	for name, q := range b.shape.Resources {
+		if !strings.Contains(string(name), "/") || q.Sign() <= 0 {
+			continue
+		}
+		if i := slices.Index(k, name); i < 0 || free[i] == b.free[i] {
 			return true
 		}
 	}
 	return false
 }
 
-// shrink finds the smallest size that still carries what was packed into the largest.
-func (d *draft) shrink(b *blueprint, free Resources, carried []packed) *blueprint {
-	cpu := addSaturated(ResourcesOf(b.machine).MilliCPU, -max(free.MilliCPU, 0))
-	memory := addSaturated(ResourcesOf(b.machine).Memory, -max(free.Memory, 0))
-	shape, ok := b.vendor.sizes.Smallest(cpu, memory)
+// shrink finds the cheapest machine of the family that still carries what was packed: of a range the smallest size.
+func (d *draft) shrink(b *blueprint, free vector, carried []packed) *blueprint {
+	load := make(vector, len(free))
+	for i := range load {
+		load[i] = max(addSaturated(b.free[i], -free[i]), 0)
+	}
+	if b.vendor.sizes == nil {
+		return d.cheapest(b, load, carried)
+	}
+	shape, ok := b.vendor.sizes.Smallest(b.machineFor(load))
 	if !ok {
 		return b
 	}
-	if small := b.vendor.size(shape); d.carries(small, carried) {
+	if small := b.vendor.size(shape); d.carries(small, load, carried) {
 		return small
 	}
 	return b
 }
 
-func (d *draft) carries(b *blueprint, carried []packed) bool {
-	free := b.free.Clone()
+// cheapest is b itself where nothing of its family that carries the same costs less.
+func (d *draft) cheapest(b *blueprint, load vector, carried []packed) *blueprint {
+	best := b
+	for _, other := range b.sizes {
+		if other.cost >= best.cost {
+			break
+		}
+		if other.devices() == b.devices() && other.free.holds(load) && d.budgets[b.vendor].Refuses(other.resources()) == "" && d.carries(other, load, carried) {
+			return other
+		}
+	}
+	return best
+}
+
+func (d *draft) carries(b *blueprint, load vector, carried []packed) bool {
+	if !b.free.holds(load) {
+		return false
+	}
 	for _, p := range carried {
-		class := d.batches[p.batch].class
-		if !b.takes(class) || times(free, class.ask.Requests, p.pods) < p.pods {
+		if !b.takes(d.batches[p.batch].class) {
 			return false
 		}
-		free.subTimes(class.ask.Requests, int64(p.pods))
 	}
 	return true
 }

@@ -1,7 +1,10 @@
 package capacity
 
 import (
+	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,7 +19,11 @@ type market struct {
 	tiers   [][]*vendor
 	daemons []*Daemon
 	classes Classes
-	now     time.Time
+	kinds   kinds
+	most    vector // of each kind that any machine offers
+	// daemonsByName says that a DaemonSet picks machines by name or size.
+	daemonsByName bool
+	now           time.Time
 }
 
 // vendor is a pool.
@@ -35,10 +42,15 @@ type vendor struct {
 	fixed  []*blueprint
 	sized  map[string]*blueprint // of a range, by the name of the size
 	market *market
+	// families by the labels of their shapes
+	families map[string]*family
 }
 
-func newMarket(v *View, now time.Time) *market {
-	m := &market{daemons: v.Daemons, classes: v.Classes, now: now}
+func newMarket(v *View, k kinds, now time.Time) *market {
+	m := &market{daemons: v.Daemons, classes: v.Classes, kinds: k, now: now}
+	for _, d := range v.Daemons {
+		m.daemonsByName = m.daemonsByName || d.node != "" || d.Ask.byName
+	}
 	names := make(map[string]bool, len(v.Claims))
 	byPool := map[string][]*v1alpha1.NodeClaim{}
 	for _, c := range v.Claims {
@@ -62,7 +74,7 @@ func newMarket(v *View, now time.Time) *market {
 
 func (m *market) newVendor(pool *v1alpha1.NodePool, claims []*v1alpha1.NodeClaim, names map[string]bool) *vendor {
 	s := &vendor{
-		pool: pool, names: names, market: m, sized: map[string]*blueprint{},
+		pool: pool, names: names, market: m, sized: map[string]*blueprint{}, families: map[string]*family{},
 		budget: policy.NewBudget(pool.Spec.Limits, pool.Spec.ScaleUp.MaxInFlight),
 	}
 	for _, c := range claims {
@@ -77,9 +89,28 @@ func (m *market) newVendor(pool *v1alpha1.NodePool, claims []*v1alpha1.NodeClaim
 		s.sizes = &sizes
 	}
 	for _, shape := range pool.Spec.Template.Shapes {
-		s.fixed = append(s.fixed, s.blueprint(shape))
+		f := s.familyOf(shape)
+		b := f.blueprint(shape)
+		s.fixed, f.sizes = append(s.fixed, b), append(f.sizes, b)
+	}
+	for _, f := range s.families {
+		slices.SortStableFunc(f.sizes, func(a, b *blueprint) int { return cmp.Compare(a.cost, b.cost) })
 	}
 	return s
+}
+
+// familyOf is the family that a shape belongs to.
+func (s *vendor) familyOf(shape v1alpha1.Shape) *family {
+	labels := ""
+	for _, name := range slices.Sorted(maps.Keys(shape.Labels)) {
+		labels += name + "=" + shape.Labels[name] + ","
+	}
+	f := s.families[labels]
+	if f == nil {
+		f = s.newFamily(shape)
+		s.families[labels] = f
+	}
+	return f
 }
 
 // backOff stops the pool while a claim that failed waits for its end.
@@ -143,7 +174,7 @@ func (s *vendor) onSale(left *policy.Budget) []*blueprint {
 func (s *vendor) size(shape v1alpha1.Shape) *blueprint {
 	b := s.sized[shape.Name]
 	if b == nil {
-		b = s.blueprint(shape)
+		b = s.familyOf(shape).blueprint(shape)
 		s.sized[shape.Name] = b
 	}
 	return b

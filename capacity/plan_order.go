@@ -24,16 +24,17 @@ func (p *planner) orderOne(d *draft, l lot) bool {
 		return true
 	}
 	node, all := NodeOfClaim(claim, d.daemons), true
-	free := node.Free()
+	room := node.Free()
+	free := d.kinds.from(&room)
 	create := Create{Claim: claim, Cost: l.cost}
 	for _, packed := range l.packed {
 		b := d.batches[packed.batch]
 		n := 0
 		if Admits(b.class.ask, node).Fits {
-			n = times(free, b.class.ask.Requests, min(packed.pods, len(b.pods)))
+			n = free.times(b.class.need, min(packed.pods, len(b.pods)))
 		}
 		all = all && n == packed.pods
-		free.subTimes(b.class.ask.Requests, int64(n))
+		free.take(b.class.need, n)
 		for _, s := range b.pods[:n] {
 			create.Pods = append(create.Pods, s.Pod)
 			claim.Spec.Reserved = append(claim.Spec.Reserved, s.Pod.Ref())
@@ -93,7 +94,7 @@ func (s *vendor) cheapest() *blueprint {
 		}
 	}
 	for _, b := range offers {
-		if b.usable() && s.budget.Refuses(b.machine) == "" && (best == nil || b.cost < best.cost) {
+		if b.usable() && s.budget.Refuses(b.resources()) == "" && (best == nil || b.cost < best.cost) {
 			best = b
 		}
 	}

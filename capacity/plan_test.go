@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
-	"github.com/muster-sh/muster/policy"
 )
 
 func small() v1alpha1.Shape { return makeShape("small", "cpu", "4", "memory", "8Gi") }
@@ -180,8 +179,8 @@ func TestAPlanThatComparesNoMoreServesNoFewer(t *testing.T) {
 			p.Spec.Limits, p.Spec.ScaleUp.MaxInFlight = v1alpha1.Limits{MaxNodes: 1000}, 0
 		}
 		p := newPlanner(w.view(0, start), start)
-		for _, goal := range policy.Goals() {
-			full, tired := p.market.newDraft(p.batches, goal), p.market.newDraft(p.batches, goal)
+		for _, s := range inOrder {
+			full, tired := p.market.newDraft(p.batches, s), p.market.newDraft(p.batches, s)
 			tired.effort = maxEffort
 			full.fillAll()
 			tired.fillAll()

@@ -55,7 +55,7 @@ func nearness(c Code) int {
 func (m *market) whyNot(s *vendor, c *class) Reason {
 	var refused, short Reason
 	for _, b := range s.models() {
-		v := Admits(c.ask, b.node)
+		v := b.judge(c.ask)
 		switch {
 		case b.takes(c):
 			return m.whyStopped(s, c)
@@ -73,7 +73,7 @@ func (m *market) whyNot(s *vendor, c *class) Reason {
 
 // shortOf is what an empty machine lacks.
 func shortOf(a *Ask, b *blueprint) Reason {
-	if v := Room(a, b.node.Allocatable, b.free, nil); !v.Fits {
+	if v := Room(a, b.node().Allocatable, b.room(), nil); !v.Fits {
 		return v.Reason
 	}
 	return Reason{Code: CodeTooLarge, Detail: "DaemonSets take more than " + b.shape.Name + " has"}
@@ -82,31 +82,20 @@ func shortOf(a *Ask, b *blueprint) Reason {
 // whyShort tells a resource that the pool does not have at all from one that it has too little of.
 func (m *market) whyShort(s *vendor, c *class, short Reason) Reason {
 	name := corev1.ResourceName(short.Detail)
+	at := slices.Index(m.kinds, name)
 	var most *blueprint
 	for _, b := range s.models() {
-		if Admits(c.ask, b.node).Fits && (most == nil || amount(b.free, name) > amount(most.free, name)) {
+		if b.judge(c.ask).Fits && (most == nil || b.free[at] > most.free[at]) {
 			most = b
 		}
 	}
 	switch {
-	case amount(most.node.Allocatable, name) > 0:
-		return Reason{Code: CodeTooLarge, Detail: most.shape.Name + " offers " + string(name) + " " + shown(most.free, name)}
+	case most.offered[at] > 0:
+		return Reason{Code: CodeTooLarge, Detail: most.shape.Name + " offers " + string(name) + " " + shown(most.room(), name)}
 	case m.classes.Has(name):
 		return Reason{Code: CodeResourceClaims, Detail: short.Detail}
 	}
 	return short
-}
-
-func amount(r Resources, name corev1.ResourceName) int64 {
-	switch name {
-	case corev1.ResourceCPU:
-		return r.MilliCPU
-	case corev1.ResourceMemory:
-		return r.Memory
-	case corev1.ResourceEphemeralStorage:
-		return r.EphemeralStorage
-	}
-	return r.Scalar[name]
 }
 
 func shown(r Resources, name corev1.ResourceName) string {
@@ -126,7 +115,7 @@ func (m *market) whyStopped(s *vendor, c *class) Reason {
 		if s.sizes != nil {
 			b = s.smallestFor(b, c)
 		}
-		if limit := s.budget.Refuses(b.machine); limit != "" {
+		if limit := s.budget.Refuses(b.resources()); limit != "" {
 			return Reason{Code: CodePoolLimit, Detail: limit}
 		}
 	}
@@ -139,10 +128,8 @@ func (m *market) whyStopped(s *vendor, c *class) Reason {
 
 // smallestFor is the smallest size that takes a pod of the class, which the largest does.
 func (s *vendor) smallestFor(largest *blueprint, c *class) *blueprint {
-	need := largest.node.Allocatable.Minus(largest.free).Plus(c.ask.Requests)
-	system := ResourcesOf(largest.machine).Minus(largest.node.Allocatable)
-	need.Add(system)
-	if shape, ok := s.sizes.Smallest(need.MilliCPU, need.Memory); ok {
+	cpu, memory := largest.machineFor(c.need)
+	if shape, ok := s.sizes.Smallest(cpu, memory); ok {
 		if b := s.size(shape); b.takes(c) {
 			return b
 		}

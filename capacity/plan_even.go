@@ -1,0 +1,184 @@
+package capacity
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// shelf is batches whose pods are much alike, the largest first.
+type shelf struct {
+	batches []int
+	next    int // of the machine being filled: no batch before it fits
+}
+
+// Where pods are of so many kinds that looking at each is dear, they are sorted onto shelves: by which of cpu and memory
+// they take more of, and by size.
+const (
+	fewBatches = 192
+	slants     = 8
+	sizeSteps  = 2.0 // shelves for each doubling of the size
+)
+
+// stock puts the batches on shelves.
+func (d *draft) stock() {
+	byKey := map[[2]int]int{}
+	for i := range d.batches {
+		key := [2]int{i, -1}
+		if len(d.batches) > fewBatches {
+			key = d.shelfOf(i)
+		}
+		at, found := byKey[key]
+		if !found {
+			at = len(d.shelves)
+			byKey[key] = at
+			d.shelves = append(d.shelves, shelf{})
+		}
+		d.shelves[at].batches = append(d.shelves[at].batches, i)
+	}
+	if len(d.batches) > fewBatches {
+		for _, s := range d.shelves {
+			slices.SortStableFunc(s.batches, func(a, b int) int {
+				return cmp.Compare(d.batches[b].class.size, d.batches[a].class.size)
+			})
+		}
+	}
+}
+
+func (d *draft) shelfOf(batch int) [2]int {
+	class := d.batches[batch].class
+	need := class.need
+	cpu, memory := float64(need[atCPU])/float64(max(d.most[atCPU], 1)), float64(need[atMemory])/float64(max(d.most[atMemory], 1))
+	slant := 0
+	if cpu+memory > 0 {
+		slant = int(cpu / (cpu + memory) * (slants - 1))
+	}
+	return [2]int{slant, int(math.Floor(math.Log2(class.size) * sizeSteps))}
+}
+
+// restock takes what is used up off the front of the shelves.
+func (d *draft) restock() {
+	for i := range d.shelves {
+		s := &d.shelves[i]
+		s.next = 0
+		for len(s.batches) > 0 && d.left[s.batches[0]] == 0 {
+			s.batches = s.batches[1:]
+		}
+	}
+	d.shelves = slices.DeleteFunc(d.shelves, func(s shelf) bool { return len(s.batches) == 0 })
+}
+
+// packEvenly takes pods so that all kinds of resources run out together: of those that fit the one that is worth most,
+// the more so the better it suits the room that is left. Of pods that are small for the machine many are taken at once.
+func (d *draft) packEvenly(b *blueprint, free vector, first int, carried []packed) []packed {
+	d.restock()
+	m := d.newMeasure(b, free)
+	if len(carried) == 0 {
+		carried = d.take(first, 1, free, carried)
+		m.take(d.quote.needs[first], 1)
+	}
+	open := slices.Clone(d.shelves)
+	for {
+		var best int
+		if best, open = d.suits(m, open, b, free); best < 0 {
+			return carried
+		}
+		n := max(free.times(d.batches[best].class.need, math.MaxInt32)/gulps, 1)
+		n = min(n, d.left[best]-d.taken[best])
+		carried = d.take(best, n, free, carried)
+		m.take(d.quote.needs[best], n)
+	}
+}
+
+// suits is the batch whose pod is to be taken next, -1 when none fits, and the shelves that still have one that fits.
+func (d *draft) suits(m *measure, open []shelf, b *blueprint, free vector) (int, []shelf) {
+	best, most := -1, 0.0
+	kept := open[:0]
+	for i := range open {
+		batch, found := d.top(&open[i], b, free)
+		if !found {
+			continue
+		}
+		kept = append(kept, open[i])
+		if score := m.score(d.quote.needs[batch], d.quote.worth[batch]); best < 0 || score > most {
+			best, most = batch, score
+		}
+	}
+	return best, kept
+}
+
+// gulps is how often at least a pod is judged anew before it has filled a machine alone.
+const gulps = 24
+
+// top is the first batch on a shelf that still has pods and fits. What does not fit now will not fit later: room only
+// shrinks while a machine is filled.
+func (d *draft) top(s *shelf, b *blueprint, free vector) (int, bool) {
+	for ; s.next < len(s.batches); s.next++ {
+		batch := s.batches[s.next]
+		d.effort++
+		if d.left[batch] > d.taken[batch] && free.holds(d.batches[batch].class.need) && b.takes(d.batches[batch].class) {
+			return batch, true
+		}
+	}
+	return 0, false
+}
+
+// measure is the room of a machine being filled, in parts of what the machine has.
+type measure struct {
+	part  []float64 // of a machine that one part of what is asked for makes
+	room  []float64 // left, up to what is aimed at
+	focus int
+}
+
+// leastRoom keeps a kind that is used up in the picture.
+const leastRoom = 0.01
+
+// newMeasure aims at a machine that is full of every kind that has a price. Of the others it aims at no more than its
+// share of what is asked for, so that none of them runs out early.
+func (d *draft) newMeasure(b *blueprint, free vector) *measure {
+	m := &measure{part: make([]float64, len(d.kinds)), room: make([]float64, len(d.kinds)), focus: d.style.focus}
+	rarest := 0.0
+	for k := range m.part {
+		room := float64(max(b.free[k], 0)) / d.quote.asked[k]
+		if room > 0 {
+			m.part[k] = 1 / room
+		}
+		m.room[k] = d.quote.left[k] * m.part[k]
+		rarest = max(rarest, m.room[k])
+	}
+	for k := range m.room {
+		if m.part[k] > 0 && d.quote.price[k] > 0 {
+			m.room[k] = 1
+		} else if rarest > 0 {
+			m.room[k] = min(m.room[k]/rarest, 1)
+		}
+		m.room[k] -= float64(b.free[k]-free[k]) / d.quote.asked[k] * m.part[k]
+	}
+	return m
+}
+
+func (m *measure) take(need []float64, n int) {
+	for k := range m.room {
+		m.room[k] -= need[k] * m.part[k] * float64(n)
+	}
+}
+
+// score is worth, less the worse the pod points away from the corner where all room ends: worth times a power of the
+// cosine between what it takes and what is left.
+func (m *measure) score(need []float64, worth float64) float64 {
+	var along, pod, room float64
+	for k, part := range m.part {
+		n, r := need[k]*part, max(m.room[k], leastRoom)
+		along += n * r
+		pod += n * n
+		room += r * r
+	}
+	if pod == 0 {
+		return worth
+	}
+	square := along * along / (pod * room)
+	for range m.focus {
+		square *= square
+	}
+	return worth * square
+}

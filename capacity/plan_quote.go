@@ -1,0 +1,181 @@
+package capacity
+
+import (
+	"math"
+	"strings"
+)
+
+// quote is what pods are worth to the pools of one tier, and what their machines could carry. All amounts are parts of
+// what the pods ask for together, so that kinds can be compared.
+type quote struct {
+	price  []float64   // of all that is asked of each kind
+	needs  [][]float64 // of one pod of each batch
+	worth  []float64   // of one pod of each batch
+	left   []float64   // of each kind, by the pods that have no machine yet
+	offers []item     // the machines of fixed sizes
+	scores []float64   // of the offers, scratch
+	asked  []float64   // of each kind, in all: the unit of the amounts here
+}
+
+// item is a machine for sale and its room.
+type item struct {
+	*blueprint
+	room    []float64
+	devices bool
+}
+
+// aLittle keeps the worth of a pod above zero where all that it asks for is free of charge.
+const aLittle = 1e-9
+
+// newQuote prices a tier for the pods that are left. A range shows the largest size that it may sell.
+func (d *draft) newQuote(sellers []*vendor) *quote {
+	q := &quote{left: make([]float64, len(d.kinds))}
+	asked := make([]float64, len(d.kinds))
+	for i, b := range d.batches {
+		for k, n := range b.class.need {
+			asked[k] += float64(n) * float64(d.left[i])
+		}
+	}
+	for k := range asked {
+		q.left[k] = min(asked[k], 1)
+		asked[k] = max(asked[k], 1)
+	}
+	var rooms [][]float64
+	var costs []float64
+	for _, s := range sellers {
+		for _, b := range s.onSale(d.budgets[s]) {
+			if !b.usable() {
+				continue
+			}
+			o := item{blueprint: b, room: parts(b.free, asked), devices: b.devices()}
+			rooms, costs = append(rooms, o.room), append(costs, b.cost)
+			if s.sizes == nil {
+				q.offers = append(q.offers, o)
+			}
+		}
+	}
+	q.asked = asked
+	q.price = unitPrices(rooms, costs, q.left)
+	q.scores = make([]float64, len(q.offers))
+	for _, b := range d.batches {
+		need := parts(b.class.need, asked)
+		q.needs = append(q.needs, need)
+		q.worth = append(q.worth, q.value(need)+aLittle*b.class.size)
+	}
+	return q
+}
+
+func (q *quote) sold(batch, pods int) {
+	for k, n := range q.needs[batch] {
+		q.left[k] = max(q.left[k]-n*float64(pods), 0)
+	}
+}
+
+func parts(a vector, of []float64) []float64 {
+	out := make([]float64, len(a))
+	for i, v := range a {
+		out[i] = float64(max(v, 0)) / of[i]
+	}
+	return out
+}
+
+func (q *quote) value(part []float64) float64 {
+	sum := 0.0
+	for k, p := range part {
+		sum += q.price[k] * p
+	}
+	return sum
+}
+
+// could is what a machine would carry at most of what is left, in money.
+func (q *quote) could(room []float64) float64 {
+	sum := aLittle
+	for k, r := range room {
+		sum += q.price[k] * min(r, q.left[k])
+	}
+	return sum
+}
+
+// mostTried is how many machines are filled for one that is bought.
+const mostTried = 5
+
+// promising are machines of different sizes that take a pod of the batch and cost the least for what they could carry
+// of all that is left.
+func (d *draft) promising(sellers []*vendor, batch int) []*blueprint {
+	var out []*blueprint
+	for _, s := range sellers {
+		if s.sizes == nil {
+			continue
+		}
+		for _, b := range s.onSale(d.budgets[s]) {
+			if d.sells(b, batch) {
+				out = append(out, b)
+			}
+		}
+	}
+	q, class := d.quote, d.batches[batch].class
+	for i, o := range q.offers {
+		q.scores[i] = math.Inf(1)
+		if o.takes(class) {
+			q.scores[i] = o.cost / q.could(o.room)
+		}
+	}
+	for tried := 0; tried < mostTried; {
+		best := q.best()
+		if best < 0 {
+			break
+		}
+		if d.budgets[q.offers[best].vendor].Refuses(q.offers[best].resources()) != "" {
+			q.scores[best] = math.Inf(1)
+			continue
+		}
+		out = append(out, q.offers[best].blueprint)
+		q.dropTwins(best)
+		tried++
+	}
+	return out
+}
+
+func (q *quote) best() int {
+	best := -1
+	for i, score := range q.scores {
+		if !math.IsInf(score, 1) && (best < 0 || score < q.scores[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+// alike is how near in size two machines are that need not both be tried.
+const alike = 0.08
+
+func (q *quote) dropTwins(of int) {
+	a := &q.offers[of]
+	for i := range q.offers {
+		b := &q.offers[i]
+		if a.devices != b.devices {
+			continue
+		}
+		twins := true
+		for k := range a.room {
+			twins = twins && math.Abs(a.room[k]-b.room[k]) <= alike*a.room[k]
+		}
+		if twins {
+			q.scores[i] = math.Inf(1)
+		}
+	}
+	q.scores[of] = math.Inf(1)
+}
+
+// devices says whether the machine has extended resources.
+func (b *blueprint) devices() bool {
+	if b.extra == 0 {
+		b.extra = -1
+		for name := range b.shape.Resources {
+			if strings.Contains(string(name), "/") {
+				b.extra = 1
+			}
+		}
+	}
+	return b.extra > 0
+}
