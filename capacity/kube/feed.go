@@ -2,7 +2,11 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -10,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -22,12 +27,15 @@ import (
 // Feed watches the API server and tells Live, in the order of each object's versions. It also finds Nodes for claims,
 // and tells a listener which claims and nodes changed.
 type Feed struct {
-	cache  cache.Cache
-	pods   *podStore
-	watch  *toolscache.Reflector // of pods, into pods
-	live   *capacity.Live
-	nodes  toolscache.Indexer
-	synced atomic.Bool
+	cache    cache.Cache
+	sources  []source // what goes into live without a cache
+	live     *capacity.Live
+	nodes    toolscache.Indexer
+	troubles *troubles
+	synced   atomic.Bool
+
+	mu      sync.Mutex
+	waiting map[string]toolscache.InformerSynced // by resource
 
 	// OnClaim and OnNode are called after Live knows; they must not block. Set them before Run.
 	OnClaim func(name string)
@@ -36,38 +44,69 @@ type Feed struct {
 
 // NewFeed makes a Feed; Run starts it.
 func NewFeed(config *rest.Config, scheme *runtime.Scheme, live *capacity.Live) (*Feed, error) {
-	c, err := cache.New(config, cache.Options{Scheme: scheme, DefaultTransform: strip})
+	t := newTroubles()
+	c, err := cache.New(config, cache.Options{Scheme: scheme, DefaultTransform: strip, DefaultWatchErrorHandler: t.handler})
 	if err != nil {
 		return nil, fmt.Errorf("make the watches: %w", err)
 	}
-	pods := newPodStore(live, time.Now)
-	watch, err := watchPods(config, pods)
+	direct := rest.CopyConfig(config)
+	direct.ContentType = runtime.ContentTypeProtobuf
+	cs, err := kubernetes.NewForConfig(direct)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make a client for the watches: %w", err)
 	}
-	return &Feed{
-		cache: c, pods: pods, watch: watch, live: live,
+	f := &Feed{
+		cache: c, live: live, troubles: t, waiting: map[string]toolscache.InformerSynced{},
 		OnClaim: func(string) {}, OnNode: func(*corev1.Node, bool) {},
-	}, nil
+	}
+	f.sources = sources(cs, live, newPodStore(live, time.Now), t)
+	for _, s := range f.sources {
+		f.waiting[s.resource] = s.synced
+	}
+	return f, nil
 }
 
 // Synced says whether everything that existed at the start has reached Live.
 func (f *Feed) Synced() bool { return f.synced.Load() }
 
+// Err says which resources have not reached Live yet and what the API server said about them; nil once all have.
+func (f *Feed) Err() error {
+	if f.Synced() {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var missing []string
+	for resource, synced := range f.waiting {
+		if !synced() {
+			missing = append(missing, resource)
+		}
+	}
+	slices.Sort(missing)
+	return errors.New(f.troubles.text(missing))
+}
+
 // Run watches until ctx ends.
 func (f *Feed) Run(ctx context.Context) error {
 	failed := make(chan error, 1)
 	go func() { failed <- f.cache.Start(ctx) }()
-	go f.watch.RunWithContext(ctx)
-	registrations, err := f.register(ctx)
-	if err != nil {
+	for _, s := range f.sources {
+		go s.reflector.RunWithContext(ctx)
+	}
+	if err := f.register(ctx); err != nil {
 		return err
 	}
-	if !toolscache.WaitForCacheSync(ctx.Done(), append(registrations, f.pods.HasSynced)...) {
+	if !toolscache.WaitForCacheSync(ctx.Done(), f.all()...) {
 		return <-failed
 	}
 	f.synced.Store(true)
 	return <-failed
+}
+
+func (f *Feed) all() []toolscache.InformerSynced {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Collect(maps.Values(f.waiting))
 }
 
 // watches says what is done with each kind.
@@ -90,25 +129,36 @@ func (f *Feed) watches() map[client.Object]toolscache.ResourceEventHandler {
 	}
 }
 
-func (f *Feed) register(ctx context.Context) ([]toolscache.InformerSynced, error) {
-	var synced []toolscache.InformerSynced
+func (f *Feed) register(ctx context.Context) error {
 	for object, handler := range f.watches() {
 		informer, err := f.cache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 		if err != nil {
-			return nil, fmt.Errorf("watch %T: %w", object, err)
+			return fmt.Errorf("watch %T: %w", object, err)
 		}
 		if _, ok := object.(*corev1.Node); ok {
 			if err := f.indexNodes(informer); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		r, err := informer.AddEventHandler(handler)
 		if err != nil {
-			return nil, fmt.Errorf("watch %T: %w", object, err)
+			return fmt.Errorf("watch %T: %w", object, err)
 		}
-		synced = append(synced, r.HasSynced)
+		f.await(fmt.Sprintf("%T", object), r.HasSynced)
 	}
-	return synced, nil
+	return nil
+}
+
+func (f *Feed) await(resource string, synced toolscache.InformerSynced) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waiting[resource] = func() bool {
+		if !synced() {
+			return false
+		}
+		f.troubles.note(resource, nil)
+		return true
+	}
 }
 
 func (f *Feed) handler(set, forget func(any)) toolscache.ResourceEventHandler {

@@ -8,10 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/muster-sh/muster/capacity"
@@ -32,18 +29,6 @@ var _ toolscache.TransformingStore = (*podStore)(nil)
 
 func newPodStore(live *capacity.Live, now func() time.Time) *podStore {
 	return &podStore{live: live, now: now, known: map[types.NamespacedName]types.UID{}}
-}
-
-// watchPods lists and watches all pods, in protobuf.
-func watchPods(config *rest.Config, store *podStore) (*toolscache.Reflector, error) {
-	own := rest.CopyConfig(config)
-	own.ContentType = "application/vnd.kubernetes.protobuf"
-	cs, err := kubernetes.NewForConfig(own)
-	if err != nil {
-		return nil, fmt.Errorf("make a client for pods: %w", err)
-	}
-	lw := toolscache.NewListWatchFromClient(cs.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything())
-	return toolscache.NewReflectorWithOptions(lw, &corev1.Pod{}, store, toolscache.ReflectorOptions{Name: "pods"}), nil
 }
 
 // compiled is a pod of the first list on its way into the view: its key for the reflector, and what the core keeps.

@@ -170,13 +170,24 @@ func (p *program) leading() bool {
 
 func (p *program) settled() error { return p.settle.Err(time.Now()) }
 
-var errNotSynced = errors.New("the watches have not delivered the whole cluster yet")
+// ready is nil when the watches are in.
+func (p *program) ready() error { return p.feed.Err() }
 
-func (p *program) ready() error {
-	if !p.feed.Synced() {
-		return errNotSynced
+// awaitWatches returns false when ctx ends first. What is missing is logged now and then: without a right that it needs,
+// Muster waits forever.
+func (p *program) awaitWatches(ctx context.Context) bool {
+	complain := time.NewTicker(10 * time.Second)
+	defer complain.Stop()
+	for !p.feed.Synced() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-complain.C:
+			p.log.Warn("not ready", "reason", p.feed.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
-	return nil
+	return true
 }
 
 // follow runs the loops while this process leads. It begins when the watches are in: whoever acts must have seen.
@@ -185,12 +196,8 @@ func (p *program) follow(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make a client for the lease: %w", err)
 	}
-	for !p.feed.Synced() {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(50 * time.Millisecond):
-		}
+	if !p.awaitWatches(ctx) {
+		return nil
 	}
 	p.log.Info("watches are in")
 	if p.flags.leader == leaderScheduler {
