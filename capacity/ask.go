@@ -6,11 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
-<<<<<<< ours
-	"github.com/muster-sh/muster/capacity/topology"
-=======
 	"github.com/muster-sh/muster/api/v1alpha1"
->>>>>>> theirs
+	"github.com/muster-sh/muster/capacity/topology"
 )
 
 // Ask is what a pod asks of a node, compiled once and shared by all pods with the same Signature. It is never changed.
@@ -46,18 +43,7 @@ func NewAsk(pod *corev1.Pod) *Ask {
 // newAsk has what a signature needs, which is all that differs between pods with different ones.
 func newAsk(pod *corev1.Pod) *Ask {
 	requests, sound := podRequests(pod)
-<<<<<<< ours
 	a := &Ask{Requests: requests, Tolerations: pod.Spec.Tolerations, Unjudged: unjudged(pod, sound)}
-=======
-	a := &Ask{
-		Requests:    requests,
-		Tolerations: pod.Spec.Tolerations,
-		Unjudged:    unjudged(pod, sound),
-		byName:      byName(pod),
-		required:    nodeaffinity.GetRequiredNodeAffinity(pod),
-		preferred:   preferredTerms(pod),
-	}
->>>>>>> theirs
 	a.Signature = signature(pod, a)
 	return a
 }
@@ -67,6 +53,7 @@ func (a *Ask) compile(pod *corev1.Pod) {
 	a.required = nodeaffinity.GetRequiredNodeAffinity(pod)
 	a.preferred, a.wishes = preferredTerms(pod), nodeWishes(pod)
 	a.Ports = hostPorts(pod)
+	a.byName = byName(pod)
 	a.Rules = topology.Compile(pod)
 	if a.Unjudged == (Reason{}) && a.Rules != nil && a.Rules.Err != nil {
 		a.Unjudged = Reason{Code: CodeSelector, Detail: a.Rules.Err.Error()}
