@@ -2,15 +2,13 @@ package capacity
 
 import (
 	"k8s.io/apimachinery/pkg/util/sets"
-
-	"github.com/muster-sh/muster/api/v1alpha1"
 )
 
 // choose judges every node offered and picks the best that fits. A refusal by all of them is remembered for the pods
 // that ask the same of the same nodes, until a node changes.
 func (l *Live) choose(p *Pod, offered []*entry, offer offer) (string, *refused) {
-	keeper := l.claims.keeper(p.UID)
-	own := keeper != nil && len(l.claimed[keeper.Name]) > 0 || p.Daemon()
+	keeper := l.keeper(p.UID)
+	own := len(l.claimed[keeper.claim]) > 0 || keeper.node != "" || p.Daemon()
 	if !own {
 		if known := l.refusals.find(p.Ask, offer, l.answers); known != nil {
 			return "", known
@@ -48,7 +46,7 @@ func (l *Live) choose(p *Pod, offered []*entry, offer offer) (string, *refused) 
 
 // judge returns what the node is to such pods, where that was asked for, and why the pod cannot go there now; no reason
 // when it can.
-func (l *Live) judge(p *Pod, e *entry, table []opinion, keeper *v1alpha1.NodeClaim) (*opinion, Reason) {
+func (l *Live) judge(p *Pod, e *entry, table []opinion, keeper keeper) (*opinion, Reason) {
 	switch {
 	case e == nil || e.Object == nil:
 		return nil, Reason{Code: CodeUnknownNode}
@@ -74,8 +72,8 @@ func (l *Live) judge(p *Pod, e *entry, table []opinion, keeper *v1alpha1.NodeCla
 }
 
 // addOwn gives back to a pod what is set aside on the node for the pod itself.
-func (l *Live) addOwn(free *Resources, p *Pod, e *entry, keeper *v1alpha1.NodeClaim) {
-	if keeper != nil && keeper.Name == e.Claim {
+func (l *Live) addOwn(free *Resources, p *Pod, e *entry, keeper keeper) {
+	if keeper.is(e) {
 		if known := l.pods[p.UID]; known != nil && e.keepsFor(p.UID) {
 			free.Add(known.Ask.Requests)
 		}

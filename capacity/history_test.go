@@ -51,7 +51,7 @@ func (h *history) step() {
 	h.now = h.now.Add(time.Duration(h.by.IntN(20_000)) * time.Millisecond)
 	pick(h, h.setNode, h.setNode, h.setNode, h.forgetNode, h.setPod, h.setPod, h.setPod, h.setPod, h.forgetPod, h.setClaim, h.setClaim,
 		h.forgetClaim, h.setDaemonSet, h.forgetDaemonSet, h.place, h.place, h.place, h.place, h.closeNode, h.reopen, h.expire,
-		h.classes, h.nudge)()
+		h.classes, h.nudge, h.expect)()
 	h.check()
 }
 
@@ -150,7 +150,12 @@ func (h *history) setClaim() {
 		uid := fmt.Sprintf("p%d", h.by.IntN(14))
 		c.Spec.Reserved = append(c.Spec.Reserved, v1alpha1.PodReference{Namespace: "default", Name: uid, UID: types.UID(uid)})
 	}
-	c.UID = types.UID(fmt.Sprintf("%s-%d", name, h.by.IntN(2)))
+	c.UID = h.claimUID(name)
+	if h.model.gone[c.UID] {
+		h.note("set claim %s, which is gone", c.UID)
+		h.live.SetClaim(c)
+		return
+	}
 	if old := h.model.claims[name]; old != nil && c.UID != old.UID {
 		delete(h.model.expired, old.UID)
 	}
@@ -171,11 +176,32 @@ func (h *history) setClaim() {
 	h.model.claims[name] = c
 }
 
+// claimUID is that of a claim that may be there, and sometimes that of one that is gone.
+func (h *history) claimUID(name string) types.UID {
+	gone := 0
+	for h.model.gone[types.UID(fmt.Sprintf("%s-%d", name, gone))] {
+		gone++
+	}
+	return types.UID(fmt.Sprintf("%s-%d", name, max(0, gone-1)+h.by.IntN(3)))
+}
+
+// expect sends some pods to nodes, as a plan would.
+func (h *history) expect() {
+	rooms := map[types.UID]string{}
+	for range h.by.IntN(6) {
+		rooms[types.UID(fmt.Sprintf("p%d", h.by.IntN(14)))] = pick(h, h.nodes...)
+	}
+	h.note("expect %v", rooms)
+	h.live.Expect(rooms)
+	h.model.expect(rooms)
+}
+
 func (h *history) forgetClaim() {
 	name := fmt.Sprintf("pool-%03d", h.by.IntN(3))
-	uid := types.UID(fmt.Sprintf("%s-%d", name, h.by.IntN(2)))
+	uid := h.claimUID(name)
 	h.note("forget claim %s", uid)
 	h.live.ForgetClaim(name, uid)
+	h.model.gone[uid] = true
 	if c := h.model.claims[name]; c != nil && c.UID == uid {
 		delete(h.model.claims, name)
 		delete(h.model.expired, uid)

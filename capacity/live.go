@@ -60,7 +60,8 @@ type Live struct {
 	strangers  time.Time
 	listeners  []chan struct{}
 
-	reserving int // pods that room is kept for, on all nodes
+	reserving int                  // pods that room is kept for, on all nodes
+	expected  map[types.UID]string // where the last plan sends pods that fit
 }
 
 // Schedulers says whose pods are Muster's business.

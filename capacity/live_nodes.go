@@ -44,7 +44,7 @@ func (l *Live) entry(name string) *entry {
 	if e == nil {
 		e = &entry{
 			Node: Node{Name: name}, pods: map[types.UID]*Pod{}, holds: map[types.UID]*hold{}, owners: map[types.UID]int{},
-			hash: hashOf(name), seat: l.seats.take(),
+			hash: hashOf(name), seat: l.seats.take(), reservations: reservations{expects: l.expectedOn(name)},
 		}
 		l.nodes[name] = e
 	}

@@ -15,10 +15,15 @@ type reservations struct {
 	lowest int32 // the lowest priority among them
 	// ousted pods are listed, and others took their room: those of higher priority may.
 	ousted []types.UID
+	// expects are the pods that the last plan sends here, and awaited what those of them need that are in kept. A plan
+	// counts for itself where it sends them.
+	expects []types.UID
+	awaited Resources
 }
 
-// settleReservation recounts the nodes of the claims that list a pod, and a node whose use changed with it.
+// settleReservation recounts the nodes that keep room for a pod, and a node whose use changed with it.
 func (l *Live) settleReservation(uid types.UID, at *entry) {
+	l.settleExpected(uid)
 	for _, c := range l.claims.byPod[uid] {
 		for _, e := range l.claimed[c.Name] {
 			l.setReserved(e)
@@ -32,10 +37,13 @@ func (l *Live) settleReservation(uid types.UID, at *entry) {
 	}
 }
 
-// setReserved counts what the pods of the node's claim will take that are neither bound nor held.
+// setReserved counts what the pods will take that are expected or that the node's claim lists, and that are neither
+// bound nor held.
 func (l *Live) setReserved(e *entry) {
 	l.reserving -= len(e.kept)
-	e.reservations = reservations{kept: l.waitingFor(e)}
+	listed := l.waitingFor(e)
+	awaited := l.awaited(e, listed)
+	e.reservations = reservations{kept: append(listed, awaited...), expects: e.expects}
 	if e.Stage == Open {
 		l.oust(e)
 	}
@@ -43,6 +51,9 @@ func (l *Live) setReserved(e *entry) {
 	var sum Resources
 	for i, p := range e.kept {
 		sum.Add(p.Ask.Requests)
+		if slices.Contains(awaited, p) {
+			e.awaited.Add(p.Ask.Requests)
+		}
 		if i == 0 || p.Priority < e.lowest {
 			e.lowest = p.Priority
 		}
@@ -134,7 +145,7 @@ func (l *Live) takeOver(p *Pod, offered []*entry) string {
 	if l.reserving == 0 {
 		return ""
 	}
-	keeper := l.claims.keeper(p.UID)
+	keeper := l.keeper(p.UID)
 	var best rank
 	for _, e := range offered {
 		if e == nil || e.Object == nil || e.Stage != Open || len(e.kept) == 0 || e.lowest >= p.Priority {

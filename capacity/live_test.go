@@ -76,7 +76,7 @@ func (h *history) checkRefusals() {
 		for name, e := range l.nodes {
 			offered := r.reasons[e.seat] != Reason{}
 			if offered {
-				_, why := l.judge(&Pod{UID: "nobody", Ask: ask}, e, fresh, nil)
+				_, why := l.judge(&Pod{UID: "nobody", Ask: ask}, e, fresh, keeper{})
 				require.Equal(h.t, why, r.reasons[e.seat], "remembered for %s", name)
 			}
 			if h.model.nodes[name] != nil {
@@ -131,7 +131,9 @@ func (h *history) checkView(v *View) {
 	require.Len(t, v.Nodes, len(m.nodes))
 	for _, n := range v.Nodes {
 		e := h.live.nodes[n.Name]
-		require.Equal(t, e.Node, *n)
+		shown := e.Node
+		shown.Reserved = m.reservedByClaim(m.nodes[n.Name])
+		require.Equal(t, shown, *n)
 		require.Equal(t, len(e.holds), v.HeldOn[n.Name])
 		require.Len(t, v.Pods[n.Name], len(m.boundTo(n.Name)))
 		for _, p := range v.Pods[n.Name] {

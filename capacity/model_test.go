@@ -24,7 +24,9 @@ type model struct {
 	expired map[types.UID]bool
 	short   map[types.UID]string // with the signature they had
 	gone    map[types.UID]bool
-	classes Classes
+	// expected is where a plan sends pods.
+	expected map[types.UID]string
+	classes  Classes
 }
 
 type modelHold struct {
@@ -196,16 +198,33 @@ func (m *model) reserved(n *corev1.Node) Resources {
 	return sum
 }
 
-// kept are the pods that room is kept for on a node: on an open one only as far as there is room, the highest priority
-// first, then those that the claim lists first.
-func (m *model) kept(n *corev1.Node) []*corev1.Pod {
-	c := m.claimOf(n)
-	if c == nil {
-		return nil
+// reservedByClaim leaves out pods that are only expected: a plan counts for itself where it sends them.
+func (m *model) reservedByClaim(n *corev1.Node) Resources {
+	var sum Resources
+	for _, p := range m.kept(n) {
+		c := m.claimOf(n)
+		if c != nil && m.keeps(c, p.UID) && slices.ContainsFunc(c.Spec.Reserved, func(r v1alpha1.PodReference) bool { return r.UID == p.UID }) {
+			sum.Add(NewAsk(p).Requests)
+		}
 	}
+	return sum
+}
+
+// kept are the pods that room is kept for on a node, because its claim lists them or a plan sends them there: on an open
+// one only as far as there is room, the highest priority first, then those that the claim lists, first.
+func (m *model) kept(n *corev1.Node) []*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, ref := range c.Spec.Reserved {
-		if p := m.pods[ref.UID]; m.keeps(c, ref.UID) && !slices.Contains(pods, p) {
+	if c := m.claimOf(n); c != nil {
+		for _, ref := range c.Spec.Reserved {
+			if p := m.pods[ref.UID]; m.keeps(c, ref.UID) && !slices.Contains(pods, p) {
+				pods = append(pods, p)
+			}
+		}
+	}
+	for _, uid := range slices.Sorted(maps.Keys(m.expected)) {
+		p := m.pods[uid]
+		_, held := m.holds[uid]
+		if m.expected[uid] == n.Name && p != nil && pending(p) && !held && !slices.Contains(pods, p) {
 			pods = append(pods, p)
 		}
 	}
@@ -342,6 +361,13 @@ func (m *model) setPod(p *corev1.Pod) {
 			m.short[p.UID] = signature
 		}
 	}
+}
+
+func (m *model) expect(rooms map[types.UID]string) {
+	m.expected = maps.Clone(rooms)
+	maps.DeleteFunc(m.expected, func(uid types.UID, _ string) bool {
+		return m.pods[uid] == nil || m.pods[uid].Spec.SchedulerName != "muster"
+	})
 }
 
 func (m *model) forgetPod(uid types.UID) {

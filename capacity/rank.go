@@ -1,12 +1,10 @@
 package capacity
 
-import "github.com/muster-sh/muster/api/v1alpha1"
-
 // rank orders the nodes a pod fits on. Place mode offers one node, so nothing ranks after it: soft spreading, the pod's
 // own preferences and the emptying of nodes are decided here.
 type rank struct {
 	entry     *entry
-	reserved  bool  // the machine was ordered for this pod
+	reserved  bool  // the machine was ordered for this pod, or the last plan sends it there
 	avoided   int   // PreferNoSchedule taints it does not tolerate
 	preferred int64 // sum of the weights of its preferred node affinity terms
 	siblings  int   // pods of the same ReplicaSet, StatefulSet or ReplicationController there
@@ -34,12 +32,11 @@ func (r rank) before(o rank) bool {
 	return r.entry.Name < o.entry.Name
 }
 
-func (e *entry) rank(p *Pod, o *opinion, keeper *v1alpha1.NodeClaim) rank {
+func (e *entry) rank(p *Pod, o *opinion, keeper keeper) rank {
 	r := rank{
 		entry: e, avoided: o.avoided, preferred: o.preferred, empty: len(e.holds) == 0 && e.guests == 0,
-		used: fullness(p.Ask, &e.Node),
+		used: fullness(p.Ask, &e.Node), reserved: keeper.is(e),
 	}
-	r.reserved = keeper != nil && keeper.Name == e.Claim
 	if len(e.owners) > 0 && spreads(p.OwnerKind) {
 		r.siblings = e.owners[p.Owner]
 	}

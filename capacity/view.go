@@ -95,7 +95,7 @@ func (l *Live) viewNode(v *View, e *entry) {
 	if e.frozen == nil {
 		n := e.Node
 		n.Allocatable, n.Used, n.Held = n.Allocatable.Clone(), n.Used.Clone(), n.Held.Clone()
-		n.Daemons, n.Reserved = n.Daemons.Clone(), n.Reserved.Clone()
+		n.Daemons, n.Reserved = n.Daemons.Clone(), n.Reserved.Minus(e.awaited)
 		e.frozen = &n
 	}
 	v.Nodes = append(v.Nodes, e.frozen)

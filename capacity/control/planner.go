@@ -116,6 +116,7 @@ func (p *Planner) pass(ctx context.Context, now time.Time, buy bool) {
 		pass.Created = p.create(ctx, plan.Creates)
 		p.tellPools(ctx, v, now)
 	}
+	p.expect(plan)
 	for _, s := range v.Shortfalls {
 		outcome := plan.Outcomes[s.Pod.UID]
 		pass.Fates[outcome.Fate]++
@@ -228,6 +229,17 @@ func (p *Planner) nudge(s *capacity.Shortfall, node string, now time.Time) {
 	p.Live.Nudged(s.Pod.UID, now)
 	p.Teller.Nudge(s.Pod, "there is room on node "+node)
 	p.wakeAt(now.Add(nudgeEvery))
+}
+
+// expect keeps the room for pods that fit by now, before they are woken.
+func (p *Planner) expect(plan capacity.Plan) {
+	rooms := map[types.UID]string{}
+	for uid, o := range plan.Outcomes {
+		if o.Fate == capacity.FitsNow {
+			rooms[uid] = o.Node
+		}
+	}
+	p.Live.Expect(rooms)
 }
 
 func (p *Planner) wakeAt(t time.Time) {
