@@ -47,7 +47,7 @@ vet:
 tidy:
 	go mod tidy -diff
 	cd tools && go mod tidy -diff
-	for dir in test/bench test/e2e test/e2e/kube test/e2e/etcd test/e2e/kwok; do (cd $$dir && go mod tidy -diff); done
+	for dir in test/bench test/e2e test/e2e/fidelity test/e2e/kube test/e2e/etcd test/e2e/kwok; do (cd $$dir && go mod tidy -diff); done
 
 generate: ## deep copies of the API types
 	$(TOOL) controller-gen object paths=./api/...
