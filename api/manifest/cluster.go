@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,8 +24,22 @@ var clusterKinds = map[string]kind{
 	"Namespace":                   {"v1", addNamespace},
 	"DaemonSet.apps":              {"apps/v1", addDaemonSet},
 	"DeviceClass.resource.k8s.io": {"resource.k8s.io/v1", addDeviceClass},
-	"NodeClaim.muster.sh":         {v1alpha1.GroupVersion.String(), func(c *Cluster, o object) Errors { return collect(o, &c.Claims) }},
+
+	"PersistentVolumeClaim":             {"v1", addVolumeClaim},
+	"PersistentVolume":                  {"v1", addVolume},
+	"StorageClass.storage.k8s.io":       {storageVersion, addStorageClass},
+	"CSINode.storage.k8s.io":            {storageVersion, addCSINode},
+	"CSIDriver.storage.k8s.io":          {storageVersion, addCSIDriver},
+	"CSIStorageCapacity.storage.k8s.io": {storageVersion, addStorageCapacity},
+	"VolumeAttachment.storage.k8s.io":   {storageVersion, addVolumeAttachment},
+	"PodDisruptionBudget.policy":        {"policy/v1", addBudget},
+	"NodeClaim.muster.sh":               {v1alpha1.GroupVersion.String(), func(c *Cluster, o object) Errors { return collect(o, &c.Claims) }},
 }
+
+const storageVersion = "storage.k8s.io/v1"
+
+// namespacedKinds get the namespace "default" where none is given, as kubectl does.
+var namespacedKinds = []string{"Pod", "DaemonSet", "PersistentVolumeClaim", "CSIStorageCapacity", "PodDisruptionBudget"}
 
 func readCluster(sources []source) (*Cluster, error) {
 	out := Cluster{Ignored: map[string]int{}}
@@ -39,6 +55,7 @@ func readCluster(sources []source) (*Cluster, error) {
 	if err := errs.orNil(sources); err != nil {
 		return nil, err
 	}
+	out.defaultClass()
 	return &out, nil
 }
 
@@ -51,7 +68,7 @@ func (c *Cluster) add(o object, names places) Errors {
 	if err, wrong := wrongVersion(o, k.version); wrong {
 		return Errors{err}
 	}
-	if (o.kind == "Pod" || o.kind == "DaemonSet") && o.namespace == "" {
+	if slices.Contains(namespacedKinds, o.kind) && o.namespace == "" {
 		o.namespace = metav1.NamespaceDefault
 	}
 	return append(k.add(c, o), names.add(o)...)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 )
 
 const goodCluster = `apiVersion: v1
@@ -159,4 +160,74 @@ func TestJSONNamesLinesToo(t *testing.T) {
 
 	_, err = clusterFrom(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","name":"b"},"spec":{"containers":[{"name":"c"}]}}`)
 	require.EqualError(t, err, "cluster.yaml:1: metadata.name: Duplicate field (Pod default/b)")
+}
+
+const storageByHand = `
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop}, spec: {resources: {requests: {storage: 1Gi}}}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: got}, spec: {volumeName: v2, storageClassName: ""}, status: {phase: Bound}}
+---
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: v1}, spec: {capacity: {storage: 1Gi}}}
+---
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: v2}, spec: {claimRef: {name: got, namespace: default}}}
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: older, creationTimestamp: "2026-01-01T00:00:00Z", annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
+provisioner: x
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: newer, creationTimestamp: "2026-01-02T00:00:00Z", annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
+provisioner: x
+volumeBindingMode: WaitForFirstConsumer
+---
+{apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: n1}, spec: {drivers: [{name: d, nodeID: n1, allocatable: {count: 3}}]}}
+---
+{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: d}, spec: {storageCapacity: true}}
+---
+{apiVersion: storage.k8s.io/v1, kind: CSIStorageCapacity, metadata: {name: c}, storageClassName: newer, capacity: 5Gi}
+---
+{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: a}, spec: {attacher: d, nodeName: n1, source: {persistentVolumeName: v2}}}
+---
+{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, status: {disruptionsAllowed: 1}}
+`
+
+func TestStorageByHandGetsWhatTheAPIServerWouldGive(t *testing.T) {
+	got, err := clusterFrom(storageByHand)
+	require.NoError(t, err)
+	require.Empty(t, got.Ignored)
+	require.Len(t, got.Storage, 10)
+	data, bound := got.Storage[0].(*corev1.PersistentVolumeClaim), got.Storage[1].(*corev1.PersistentVolumeClaim)
+	require.Equal(t, corev1.ClaimPending, data.Status.Phase)
+	require.Equal(t, "newer", *data.Spec.StorageClassName, "the newest default class")
+	require.Equal(t, "default", bound.Namespace)
+	require.Empty(t, *bound.Spec.StorageClassName, "an empty class is an answer")
+	require.Contains(t, bound.Annotations, "pv.kubernetes.io/bind-completed")
+	require.NotContains(t, data.Annotations, "pv.kubernetes.io/bind-completed")
+	require.Equal(t, corev1.VolumeAvailable, got.Storage[2].(*corev1.PersistentVolume).Status.Phase)
+	require.Equal(t, corev1.VolumeBound, got.Storage[3].(*corev1.PersistentVolume).Status.Phase)
+	require.Equal(t, storagev1.VolumeBindingImmediate, *got.Storage[4].(*storagev1.StorageClass).VolumeBindingMode)
+	require.Equal(t, storagev1.VolumeBindingWaitForFirstConsumer, *got.Storage[5].(*storagev1.StorageClass).VolumeBindingMode)
+	require.Equal(t, "default", got.Storage[8].GetNamespace())
+	require.EqualValues(t, 1, got.Budgets[0].Status.DisruptionsAllowed)
+}
+
+func TestBrokenStorageNamesFileLineAndField(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, want string }{
+		"a negative request": {"requests: {storage: 1Gi}", "requests: {storage: -1Gi}",
+			`cluster.yaml:2: spec.resources.requests[storage]: Invalid value: "-1Gi": must not be negative (PersistentVolumeClaim shop/data)`},
+		"a capacity that is none": {"capacity: {storage: 1Gi}", "capacity: {storage: much}",
+			`cluster.yaml:6: spec.capacity[storage]: Invalid value: "much": must be a quantity such as 500m, 2, "1.5" or 8Gi (PersistentVolume v1)`},
+		"a misspelled field": {"volumeBindingMode:", "volumeBindingmode:",
+			"cluster.yaml:19: volumeBindingmode: Unknown field: did you mean volumeBindingMode? (StorageClass newer)"},
+		"a claim that is there twice": {"name: got}", "name: data, namespace: shop}",
+			`cluster.yaml:4: metadata.name: Duplicate value: "data": it is at cluster.yaml:2 already (PersistentVolumeClaim shop/data)`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, storageByHand, c.from)
+			_, err := clusterFrom(strings.Replace(storageByHand, c.from, c.to, 1))
+			require.ErrorContains(t, err, c.want)
+		})
+	}
 }

@@ -8,7 +8,9 @@ package manifest
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 )
@@ -36,6 +38,10 @@ type Cluster struct {
 	Namespaces    []*corev1.Namespace
 	Claims        []*v1alpha1.NodeClaim
 	DeviceClasses []*resourcev1.DeviceClass
+	// Storage is what decides where volumes can be had: PersistentVolumeClaims, PersistentVolumes, StorageClasses, CSINodes,
+	// CSIDrivers, CSIStorageCapacities and VolumeAttachments.
+	Storage []metav1.Object
+	Budgets []*policyv1.PodDisruptionBudget
 
 	// Ignored counts the objects of every other kind, by kind and group, for example "Deployment.apps".
 	Ignored map[string]int

@@ -24,12 +24,13 @@ func newPlanCommand(out io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan --pools FILE --cluster FILE",
 		Short: "Say what would be bought for the pods of a saved cluster, and why; buy nothing",
-		Long: `Plan reads a saved cluster (nodes, pods, DaemonSets, NodeClaims, DeviceClasses) and a pools file (NodePools and
-Providers), and says which machines Muster would order for the pods that wait for a node, which pods fit already, and
+		Long: `Plan reads a saved cluster (nodes, pods, DaemonSets, NodeClaims, DeviceClasses, namespaces, PodDisruptionBudgets, and
+what decides where volumes can be had) and a pools file (NodePools and Providers), and says which machines Muster would order for the pods that wait for a node, which pods fit already, and
 which pods no pool can take, with the reason of every pool. It talks to nobody.
 
 Every pod without a node counts, whether its scheduler has tried it or not. "-" reads from standard input.`,
-		Example: `  kubectl get nodes,pods,daemonsets,nodeclaims,deviceclasses -A -o yaml > cluster.yaml
+		Example: `  kubectl get nodes,pods,daemonsets,nodeclaims,deviceclasses,namespaces,pdb,pvc,pv,storageclasses,csinodes,csidrivers,\
+    csistoragecapacities,volumeattachments -A -o yaml > cluster.yaml
   kubectl get nodepools,providers -o yaml > pools.yaml
   muster plan --pools pools.yaml --cluster cluster.yaml`,
 		Args: cobra.NoArgs,

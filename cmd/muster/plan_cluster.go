@@ -42,6 +42,7 @@ func (s *savedCluster) view(schedulers []string, now time.Time) *capacity.View {
 	for _, d := range s.cluster.DaemonSets {
 		live.SetDaemonSet(d)
 	}
+	s.takeStorage(live)
 	for _, c := range s.cluster.Claims {
 		live.SetClaim(c)
 	}
@@ -52,6 +53,32 @@ func (s *savedCluster) view(schedulers []string, now time.Time) *capacity.View {
 	live.Expire(now)
 	s.noteIgnored()
 	return live.View()
+}
+
+// takeStorage takes in what decides where volumes can be had, and what else rules about pods refer to.
+func (s *savedCluster) takeStorage(live *capacity.Live) {
+	claims := 0
+	for _, o := range s.cluster.Storage {
+		live.SetStorage(o)
+		if _, ok := o.(*corev1.PersistentVolumeClaim); ok {
+			claims++
+		}
+	}
+	for _, n := range s.cluster.Namespaces {
+		live.SetNamespace(n)
+	}
+	for _, b := range s.cluster.Budgets {
+		live.SetDisruptionBudget(b)
+	}
+	if claims == 0 && slices.ContainsFunc(s.cluster.Pods, usesClaim) {
+		s.notes = append(s.notes, "Pods use PersistentVolumeClaims, and no file holds any: such pods cannot be served.")
+	}
+}
+
+func usesClaim(p *corev1.Pod) bool {
+	return p.Spec.NodeName == "" && slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
+	})
 }
 
 // takePools takes in pools, and a Provider for each that has none: whether a backend answers cannot be seen from here.
