@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"github.com/muster-sh/muster/capacity/topology"
+	"github.com/muster-sh/muster/capacity/volume"
 )
 
 // Simulation is a View in which pods can be put on places and taken away, and machines added that do not exist. It judges
-// all hard constraints as kube-scheduler's filter plugins would after the same moves: the four of Fit, host ports, and
-// where other pods are (topology spread, pod affinity and anti-affinity).
+// all hard constraints as kube-scheduler's filter plugins would after the same moves: the four of Fit, host ports,
+// volumes, and where other pods are (topology spread, pod affinity and anti-affinity).
 //
 // It is one decision's scratch: not safe for concurrent use, and its View is never changed. Counters are built when the
 // first class asks for them, so that a plan without such rules does not pay for them. Every pod whose rules matter must be
@@ -27,6 +28,8 @@ type Simulation struct {
 
 	others *topology.Cluster // nil until somebody asks for a class
 	ruled  bool              // some pod has a rule about others
+
+	storage *volume.State // nil until a pod with volumes is looked at
 }
 
 // NewSimulation starts from the cluster as it is: every Node of the view is a place, whatever its stage; one that is still

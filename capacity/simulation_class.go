@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/capacity/topology"
+	"github.com/muster-sh/muster/capacity/volume"
 )
 
 // Class is what pods have in common that every place answers alike: their ask, and what rules about other pods see of
@@ -18,6 +19,7 @@ type Class struct {
 	takes    Resources // what one pod takes of a node
 	stricter map[hardness]*Class
 
+	volumes  *volume.Demand   // of the one pod of the class; nil for most
 	kind     *topology.Kind   // nil where no pod has any rule
 	insisted *topology.Checks // of wishes about other pods; nil where there are none
 }
@@ -42,11 +44,14 @@ func (s *Simulation) Class(pod *Pod) *Class {
 	if pod.Node != "" && !pod.Usage.Equal(takes) {
 		key.own, takes = pod.UID, pod.Usage // resized in place
 	}
+	if pod.Volumes != nil {
+		key.own = pod.UID // no two pods share a Demand
+	}
 	if c := s.classes[key]; c != nil {
 		return c
 	}
 	c := s.newClass(pod.Ask)
-	c.takes = takes
+	c.takes, c.volumes = takes, pod.Volumes
 	if s.ruled {
 		c.kind = others.Kind(subject(pod))
 	}
@@ -98,6 +103,7 @@ func (s *Simulation) insist(base *Class, hard []wish) *Class {
 	}
 	c := s.newClass(base.Ask)
 	c.base, c.wishes, c.takes, c.kind = base, hard, base.takes, base.kind
+	c.volumes = base.volumes
 	var others []topology.Wish
 	for _, w := range hard {
 		if w.what == wishOfOthers {
@@ -127,6 +133,6 @@ func (c *Class) Base() *Class { return c.base }
 // own or another pod's. Pods of a plain class can be packed by arithmetic. A class can stop being plain when another one
 // is resolved: resolve all first.
 func (c *Class) Plain() bool {
-	return len(c.Ask.Ports) == 0 && (c.kind == nil || c.kind.Free()) && (c.insisted == nil || c.insisted.Free()) &&
+	return len(c.Ask.Ports) == 0 && c.volumes == nil && (c.kind == nil || c.kind.Free()) && (c.insisted == nil || c.insisted.Free()) &&
 		c.Ask.Unjudged.Code != CodeSelector
 }

@@ -82,6 +82,9 @@ func (s *Simulation) judgeOthers(c *Class, p *Place) Verdict {
 	if c.Ask.Unjudged.Code == CodeSelector {
 		return Verdict{Reason: c.Ask.Unjudged}
 	}
+	if v := s.judgeVolumes(c, p); !v.Fits {
+		return v
+	}
 	if c.kind != nil {
 		if f := c.kind.Judge(p.site); f.Cause != topology.None {
 			return found(f)
@@ -118,7 +121,7 @@ func found(f topology.Finding) Verdict {
 // these (a minimum that rises), ask again.
 func (s *Simulation) Most(c *Class, p *Place, limit int) int {
 	most := min(limit, roomFor(c.Ask, p))
-	if len(c.Ask.Ports) > 0 {
+	if len(c.Ask.Ports) > 0 || c.volumes != nil {
 		most = min(most, 1)
 	}
 	if c.kind != nil {

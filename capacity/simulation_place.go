@@ -6,6 +6,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/topology"
+	"github.com/muster-sh/muster/capacity/volume"
 )
 
 // Place is where pods can be put: a node of the view, a machine in flight, or one that is only imagined.
@@ -24,7 +25,8 @@ type Place struct {
 	site    *topology.Site // nil until there are counters
 	daemons []*Class       // of DaemonSets whose pods will come
 	ports   ports
-	at      int // in Simulation.sprung
+	volumes *volume.Site // nil until there are volumes
+	at      int          // in Simulation.sprung
 }
 
 // Arrive makes a machine in flight a place, as it will be once it has started; from now on it counts as a domain of every

@@ -25,6 +25,7 @@ func (s *Simulation) count(c *Class, p *Place, n int) {
 // stand counts n pods of a class on a place in all but resources.
 func (s *Simulation) stand(c *Class, p *Place, n int) {
 	s.countPorts(c, p, n)
+	s.countVolumes(c, p, n)
 	if c.kind != nil {
 		c.kind.Put(p.site, n)
 	}
