@@ -16,8 +16,8 @@ type hold struct {
 	since time.Time
 	// nominated holds come from status.nominatedNodeName and end with it.
 	nominated bool
-	// promised holds are room that others are about to leave: see Promise.
-	promised bool
+	// promised is the number of a Promise, in their order; 0 for other holds.
+	promised uint64
 }
 
 // Hold is a hold, for whoever asks the API server about an old one.

@@ -38,6 +38,7 @@ type Live struct {
 	classes  Classes
 	budgets  disruptionBudgets
 	storage  volume.Inventory
+	promises uint64 // made so far
 	ledger   ledger
 	calls    *callLog
 	heard    time.Time // when a place scheduler last asked about any pod

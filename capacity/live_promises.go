@@ -17,7 +17,8 @@ func (l *Live) Promise(uid types.UID, node string, now time.Time) bool {
 	if p == nil || !p.Pending() || l.holds[uid] != nil || e == nil || e.Object == nil || e.Stage != Open {
 		return false
 	}
-	l.hold(&hold{pod: p, node: node, since: now, promised: true})
+	l.promises++
+	l.hold(&hold{pod: p, node: node, since: now, promised: l.promises})
 	l.changed()
 	return true
 }
@@ -26,7 +27,7 @@ func (l *Live) Promise(uid types.UID, node string, now time.Time) bool {
 func (l *Live) Unpromise(uid types.UID, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if h := l.holds[uid]; h == nil || !h.promised {
+	if h := l.holds[uid]; h == nil || h.promised == 0 {
 		return
 	}
 	l.release(uid)
@@ -42,19 +43,38 @@ func (l *Live) Promised(uid types.UID) (node string, why Reason) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h := l.holds[uid]
-	if h == nil || !h.promised {
+	if h == nil || h.promised == 0 {
 		return "", Reason{}
 	}
+	return h.node, l.inTheWay(h)
+}
+
+// due is the node promised to a pod, if the call of this turn offers it and the room is there.
+func (l *Live) due(uid types.UID) string {
+	h := l.holds[uid]
+	if h == nil || h.promised == 0 || l.nodes[h.node].asked != l.turn || l.inTheWay(h).Code != "" {
+		return ""
+	}
+	return h.node
+}
+
+// inTheWay is why the filter would not offer a promised node. Promises that were made later are for what others leave: the
+// room that is there already goes by the order of the promises.
+func (l *Live) inTheWay(h *hold) Reason {
 	e := l.nodes[h.node]
 	switch {
 	case e.Object == nil:
-		return h.node, Reason{Code: CodeUnknownNode}
+		return Reason{Code: CodeUnknownNode}
 	case e.Stage == Starting:
-		return h.node, Reason{Code: CodeStarting}
+		return Reason{Code: CodeStarting}
 	case e.Stage == Releasing:
-		return h.node, Reason{Code: CodeReleasing}
+		return Reason{Code: CodeReleasing}
 	}
 	free := e.room(h.pod.Ask)
-	free.Add(h.pod.Ask.Requests)
-	return h.node, Fit(h.pod.Ask, &e.Node, free, l.classes).Reason
+	for _, o := range e.holds {
+		if o.promised >= h.promised {
+			free.Add(o.pod.Ask.Requests)
+		}
+	}
+	return Fit(h.pod.Ask, &e.Node, free, l.classes).Reason
 }

@@ -105,3 +105,30 @@ func TestANominationOfAPromisedPodIsNoStranger(t *testing.T) {
 	require.Empty(t, s.Held("p"))
 	require.Equal(t, [2]int64{3000, 0}, cpu(s.node("n")))
 }
+
+func TestRoomGoesByTheOrderOfThePromises(t *testing.T) {
+	s := newScene()
+	s.nodes(makeNode("n", "cpu", "4"))
+	s.pods(bound(makePod("v1", "cpu", "2"), "n"), bound(makePod("v2", "cpu", "2"), "n"),
+		unscheduled(makePod("first", "cpu", "2"), "Unschedulable"), unscheduled(makePod("second", "cpu", "2"), "Unschedulable"))
+	require.True(t, s.Promise("first", "n", s.now))
+	require.True(t, s.Promise("second", "n", s.now))
+	s.ForgetPod("v2")
+	require.Empty(t, s.place(makePod("second", "cpu", "2"), "n").Node, "what is there is for the first")
+	_, why := s.Promised("second")
+	require.Equal(t, lacks("cpu"), why)
+	_, why = s.Promised("first")
+	require.Zero(t, why)
+	require.Equal(t, "n", s.place(makePod("first", "cpu", "2"), "n").Node)
+	require.Empty(t, s.place(makePod("second", "cpu", "2"), "n").Node)
+	s.ForgetPod("v1")
+	require.Equal(t, "n", s.place(makePod("second", "cpu", "2"), "n").Node)
+}
+
+func TestAPromisedNodeThatIsNotOfferedIsNotChosen(t *testing.T) {
+	s := crowded()
+	require.True(t, s.Promise("p", "n", s.now))
+	s.ForgetPod("victim")
+	require.Empty(t, s.place(makePod("p", "cpu", "3"), "m").Node)
+	require.Equal(t, "n", s.Held("p"), "the scheduler may not have seen that the other one left")
+}

@@ -63,8 +63,11 @@ func (l *Live) Place(ctx context.Context, call Call) (Placement, error) {
 	if p.Ask.Unjudged.Code == CodeSchedulingGroup {
 		return Placement{Refused: refuseAll(call.Nodes, p.Ask.Unjudged)}, nil
 	}
+	node, no := l.due(p.UID), (*refused)(nil)
 	older := l.release(p.UID)
-	node, no := l.choose(p, offered, offer)
+	if node == "" {
+		node, no = l.choose(p, offered, offer)
+	}
 	if node == "" {
 		node = l.takeOver(p, offered)
 	}
@@ -79,7 +82,7 @@ func (l *Live) Place(ctx context.Context, call Call) (Placement, error) {
 		l.changed()
 		return Placement{Node: node}, nil
 	}
-	if older != nil && older.promised {
+	if older != nil && older.promised > 0 {
 		l.hold(older) // its room is on its way
 		return Placement{Refused: no.named(offered)}, nil
 	}

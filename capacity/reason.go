@@ -37,6 +37,7 @@ const (
 	CodeNotOurs         Code = "NotOurs"         // another scheduler makes room for the pod
 	CodeNoVictims       Code = "NoVictims"       // no node where pods of lower priority could make room
 	CodeProtected       Code = "Protected"       // those who would make room are kept by the Eviction API
+	CodePreemptVain     Code = "PreemptedInVain" // room was made for the pod and it did not take it
 
 	CodeClaimMissing     Code = "ClaimMissing"     // a PersistentVolumeClaim does not exist
 	CodeClaimUnmade      Code = "ClaimUnmade"      // the claim of a generic ephemeral volume was not made yet
@@ -119,6 +120,7 @@ func (r Reason) poolText() string {
 		CodeNotOurs:         "another scheduler makes room for this pod",
 		CodeNoVictims:       "no node where pods of lower priority could make room",
 		CodeProtected:       "pods of lower priority may not be evicted now",
+		CodePreemptVain:     "others made room for this pod and it did not take it",
 	}[r.Code]
 	if text == "" {
 		text = r.volumeText()

@@ -57,6 +57,7 @@ const (
 	listEvery  = 15 * time.Second
 	reapEvery  = time.Second
 	expire     = time.Second
+	preempts   = 20
 )
 
 func newMuster(p parts, batch policy.Batch) *muster {
@@ -73,13 +74,20 @@ func newMuster(p parts, batch policy.Batch) *muster {
 	})
 	teller := &control.Teller{Kube: p.kube, Log: p.log, Burst: tellBurst, Every: tellEvery}
 	m.claims = &control.Claims{Live: m.live, Kube: p.kube, Nodes: m.feed, Backends: p.backends, Log: p.log, Now: now}
-	planner := &control.Planner{Live: m.live, Kube: p.kube, Teller: teller, Log: p.log, Batch: batch, Parallel: 1}
+	preemptor := &control.Preemptor{
+		Live: m.live, Kube: p.kube, Teller: teller, Log: p.log, Most: preempts, Settled: m.settled,
+	}
+	planner := &control.Planner{
+		Live: m.live, Kube: p.kube, Teller: teller, Log: p.log, Batch: batch, Parallel: 1, Preemptor: preemptor,
+	}
 	reaper := &control.Reaper{Live: m.live, Kube: p.kube, Log: p.log}
 	holds := &control.Holds{Live: m.live, Kube: p.kube, Log: p.log, Age: holdAge}
 	providers := &control.Providers{Live: m.live, Kube: p.kube, Backends: p.backends, Log: p.log, Machines: p.machines}
 	m.feed.list()
 	m.loop(m.live.Changed(), planner.Tick)
 	m.loop(m.live.Changed(), atMost(reaper.Tick, reapEvery))
+	m.loop(m.live.Changed(), preemptor.Tick)
+	m.loop(preemptor.Waiting(), preemptor.Tick)
 	m.loop(teller.Waiting(), teller.Tick)
 	m.loop(m.live.Changed(), atMost(m.askAboutHolds(holds), holdsEvery))
 	m.loop(m.live.Changed(), atMost(func(ctx context.Context, now time.Time) time.Duration {

@@ -31,6 +31,8 @@ type Planner struct {
 	Settled func() error
 	// Observe is told about each pass; nil is allowed.
 	Observe func(Pass)
+	// Preemptor takes over the pods for which no pool may grow; nil leaves them alone.
+	Preemptor *Preemptor
 
 	planned uint64    // the generation the last pass saw
 	last    time.Time // when it was
@@ -116,6 +118,7 @@ func (p *Planner) pass(ctx context.Context, now time.Time, buy bool) {
 		pass.Created = p.create(ctx, plan.Creates)
 		p.tellPools(ctx, v, now)
 	}
+	p.Preemptor.hear(v, plan.Outcomes, buy, now)
 	p.expect(plan)
 	for _, s := range v.Shortfalls {
 		outcome := plan.Outcomes[s.Pod.UID]
@@ -209,7 +212,7 @@ func (p *Planner) tell(s *capacity.Shortfall, o capacity.Outcome, bought bool, n
 	switch {
 	case o.Fate == capacity.FitsNow:
 		p.nudge(s, o.Node, now)
-	case !bought:
+	case !bought, p.Preemptor.takes(s.Pod.UID):
 	case o.Fate == capacity.Unserved:
 		p.Teller.Say(s.Pod, corev1.ConditionFalse, string(o.Reason.Code), o.String())
 	default:

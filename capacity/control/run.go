@@ -18,6 +18,7 @@ type Loops struct {
 	Claims    *Claims
 	Planner   *Planner
 	Teller    *Teller
+	Preemptor *Preemptor // nil where no pod is to make room for others
 	Reaper    *Reaper
 	Holds     *Holds
 	Providers *Providers
@@ -30,6 +31,7 @@ type Loops struct {
 
 	subscribe   sync.Once
 	plan, reaps <-chan struct{}
+	preempt     <-chan struct{}
 }
 
 // Run works until ctx ends, and returns when nothing is under way any more.
@@ -38,7 +40,7 @@ func (l *Loops) Run(ctx context.Context) {
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 10*time.Second))
 	l.setQueue(queue)
 	defer l.setQueue(nil)
-	l.subscribe.Do(func() { l.plan, l.reaps = l.Live.Changed(), l.Live.Changed() })
+	l.subscribe.Do(func() { l.plan, l.reaps, l.preempt = l.Live.Changed(), l.Live.Changed(), l.Live.Changed() })
 	claims, _ := l.Live.Claims()
 	for _, c := range claims {
 		queue.Add(c.Name)
@@ -50,6 +52,10 @@ func (l *Loops) Run(ctx context.Context) {
 	all.Go(func() { onChange(ctx, l.plan, l.Planner.Tick) })
 	all.Go(func() { onChange(ctx, l.reaps, atMost(l.Reaper.Tick, time.Second)) })
 	all.Go(func() { onChange(ctx, l.Teller.Waiting(), l.Teller.Tick) })
+	if l.Preemptor != nil {
+		poke := either(ctx, l.preempt, l.Preemptor.Waiting())
+		all.Go(func() { onChange(ctx, poke, l.Preemptor.Tick) })
+	}
 	all.Go(func() { every(ctx, 10*time.Second, l.Holds.Tick) })
 	all.Go(func() { every(ctx, 15*time.Second, l.Providers.Tick) })
 	all.Go(func() { every(ctx, time.Second, func(_ context.Context, now time.Time) { l.Live.Expire(now) }) })
@@ -125,6 +131,26 @@ func onChange(ctx context.Context, poke <-chan struct{}, tick func(context.Conte
 			timer.Reset(max(next, minWait))
 		}
 	}
+}
+
+// either is poked when one of two is, until ctx ends.
+func either(ctx context.Context, a, b <-chan struct{}) <-chan struct{} {
+	c := make(chan struct{}, 1)
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-a:
+			case <-b:
+			}
+			select {
+			case c <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return c
 }
 
 // atMost spares a loop from ticking more often than this, however often it is poked.

@@ -173,7 +173,7 @@ func (t *Teller) write(ctx context.Context, w word, now time.Time) {
 		return
 	}
 	if w.reason != ReasonRoom && w.reason != ReasonPlaced {
-		t.Kube.Event(Subject{Kind: "Pod", PodReference: w.pod.Ref()}, w.reason != ReasonOrdered, w.reason, w.text)
+		t.Kube.Event(Subject{Kind: "Pod", PodReference: w.pod.Ref()}, w.reason != ReasonOrdered && w.reason != ReasonPreempting, w.reason, w.text)
 	}
 	t.Log.Debug("told pod", "pod", w.pod.Key(), "reason", w.reason, "message", w.text)
 }

@@ -1,6 +1,7 @@
 package preemption
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -27,6 +28,19 @@ func Hopeless(s *capacity.Shortfall, o capacity.Outcome, now time.Time) bool {
 		}
 	}
 	return true
+}
+
+// Lowest is the lowest priority of the pods that could ever make room: who is not above it need not ask.
+func Lowest(v *capacity.View) int32 {
+	lowest := int32(math.MaxInt32)
+	for _, pods := range v.Pods {
+		for _, p := range pods {
+			if p.Priority < lowest && !p.Resident() {
+				lowest = p.Priority
+			}
+		}
+	}
+	return lowest
 }
 
 // final says whether a pool's reason will not pass by itself.
