@@ -90,15 +90,16 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 	metrics := newMetrics(p.metrics, p.live)
 	teller := &control.Teller{Kube: cluster, Log: p.log, Burst: 100, Every: 100 * time.Millisecond}
+	preemptor := newPreemptor(p, cluster, teller)
 	return &control.Loops{
-		Live: p.live, Log: p.log, Workers: 16, Teller: teller,
+		Live: p.live, Log: p.log, Workers: 16, Teller: teller, Preemptor: preemptor,
 		Claims: &control.Claims{
 			Live: p.live, Kube: cluster, Nodes: p.feed, Backends: p.backends, Log: p.log, Now: time.Now,
 			Leading: p.leading,
 		},
 		Planner: &control.Planner{
 			Live: p.live, Kube: cluster, Teller: teller, Log: p.log, Batch: p.flags.batch, Parallel: 8,
-			Settled: p.settled, Observe: metrics.observePass,
+			Settled: p.settled, Observe: metrics.observePass, Preemptor: preemptor,
 		},
 		Reaper: &control.Reaper{Live: p.live, Kube: cluster, Log: p.log},
 		Holds:  &control.Holds{Live: p.live, Kube: cluster, Log: p.log, Age: 30 * time.Second},

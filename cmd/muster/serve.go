@@ -30,6 +30,7 @@ type serveFlags struct {
 	lease             string
 	settle            time.Duration
 	batch             policy.Batch
+	preemption        bool
 	maxInFlight       int
 	maxBody           int64
 	profiling         bool
@@ -85,6 +86,8 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 		"after a start or a change of the lead, answer no place filter until nothing unknown was bound for this long")
 	fs.DurationVar(&f.batch.Idle, "batch-idle", policy.DefaultBatch.Idle, "plan when no new pod lacked room for this long")
 	fs.DurationVar(&f.batch.Max, "batch-max", policy.DefaultBatch.Max, "plan at the latest this long after the first such pod")
+	fs.BoolVar(&f.preemption, "preemption", true,
+		"evict pods of lower priority for pods of the place schedulers for which no pool may grow; a pool may opt out by spec.preemption")
 	fs.IntVar(&f.maxInFlight, "max-in-flight", extender.DefaultMaxInFlight, "extender calls at a time; more are refused")
 	fs.Int64Var(&f.maxBody, "max-body", extender.DefaultMaxBody, "largest extender request in bytes")
 	fs.BoolVar(&f.profiling, "profiling", false, "serve /debug/pprof/ beside /metrics, for go tool pprof")
