@@ -61,6 +61,7 @@ func NewPlan(v *View, now time.Time) Plan {
 // planner is one run of NewPlan.
 type planner struct {
 	v    *View
+	sim  *Simulation
 	plan Plan
 
 	open, coming []*place
@@ -72,10 +73,11 @@ type planner struct {
 }
 
 func newPlanner(v *View, now time.Time) *planner {
-	classes, k := classify(v.Shortfalls)
+	sim := NewSimulation(v)
+	classes, k := classify(sim, v.Shortfalls)
 	p := &planner{
-		v: v, plan: Plan{Outcomes: make(map[types.UID]Outcome, len(v.Shortfalls))},
-		vain: boughtInVain(v, now), market: newMarket(v, k, now),
+		v: v, sim: sim, plan: Plan{Outcomes: make(map[types.UID]Outcome, len(v.Shortfalls))},
+		vain: boughtInVain(v, now), market: newMarket(v, sim, k, now),
 	}
 	p.findPlaces()
 	p.findHomes()
@@ -116,4 +118,3 @@ func (p *planner) buy() {
 		}
 	}
 }
-

@@ -3,15 +3,28 @@ package capacity
 import (
 	"cmp"
 	"slices"
+
+	"github.com/muster-sh/muster/capacity/topology"
 )
 
-// class is what all pods with one signature ask for.
+// class is what all pods have in common that every machine answers alike.
 type class struct {
 	id   int
 	ask  *Ask
+	sim  *Class
 	need vector
 	// size is the class's share of the resource it takes most of, of the largest machine there is.
 	size float64
+	// social says that rules about other pods judge or count these pods: they are placed one by one.
+	social bool
+	// label is what rules see of the pods.
+	label population
+}
+
+// population is pods that rules about others do not tell apart.
+type population struct {
+	namespace string
+	labels    topology.Labels
 }
 
 // batch is the pods of one class and one priority that have no place yet, in the order of the shortfalls.
@@ -22,41 +35,43 @@ type batch struct {
 }
 
 // classify finds the classes of all shortfalls, in the order in which they come.
-func classify(shortfalls []*Shortfall) ([]*class, kinds) {
+func classify(sim *Simulation, shortfalls []*Shortfall) (map[*Class]*class, kinds) {
 	var classes []*class
-	known := map[string]bool{}
+	known := map[*Class]*class{}
 	for _, s := range shortfalls {
-		if a := s.Pod.Ask; !known[a.Signature] {
-			known[a.Signature] = true
-			classes = append(classes, &class{id: len(classes), ask: a})
+		of := sim.Class(s.Pod)
+		if known[of] == nil {
+			c := &class{id: len(classes), ask: s.Pod.Ask, sim: of}
+			if sim.ruled {
+				c.label = population{s.Pod.Namespace, sim.others.See(s.Pod.Labels)}
+			}
+			known[of] = c
+			classes = append(classes, c)
 		}
 	}
 	k := kindsOf(classes)
 	for _, c := range classes {
 		c.need = k.from(&c.ask.Requests)
+		c.social = !c.sim.Plain() || c.sim.kind != nil && c.sim.kind.Counted()
 	}
-	return classes, k
+	return known, k
 }
 
 // group sorts the shortfalls into batches: by falling priority, then by falling size, then by age.
-func (p *planner) group(classes []*class) []*batch {
+func (p *planner) group(classes map[*Class]*class) []*batch {
 	type key struct {
 		class    *class
 		priority int32
 	}
-	bySignature := make(map[string]*class, len(classes))
 	largest := p.largest()
 	p.market.most = largest
-	for _, c := range classes {
-		bySignature[c.ask.Signature] = c
-		c.size = dominantShare(c.need, largest)
-	}
 	known := map[key]*batch{}
 	var batches []*batch
 	for _, s := range p.v.Shortfalls {
-		k := key{bySignature[s.Pod.Ask.Signature], s.Pod.Priority}
+		k := key{classes[p.sim.Class(s.Pod)], s.Pod.Priority}
 		b := known[k]
 		if b == nil {
+			k.class.size = dominantShare(k.class.need, largest)
 			b = &batch{class: k.class, priority: k.priority}
 			known[k] = b
 			batches = append(batches, b)
@@ -82,7 +97,7 @@ func (p *planner) largest() vector {
 		return most
 	}
 	for _, pl := range p.open {
-		most.atLeast(p.market.kinds.from(&pl.node.Allocatable))
+		most.atLeast(p.market.kinds.from(&pl.Node.Allocatable))
 	}
 	return most
 }

@@ -96,7 +96,9 @@ func (b *blueprint) resources() corev1.ResourceList {
 }
 
 // usable says whether the DaemonSet pods themselves fit.
-func (b *blueprint) usable() bool { return b.free[atCPU] >= 0 && b.free[atMemory] >= 0 && b.free[atPods] >= 0 }
+func (b *blueprint) usable() bool {
+	return b.free[atCPU] >= 0 && b.free[atMemory] >= 0 && b.free[atPods] >= 0
+}
 
 // takes says whether an empty machine takes a pod of the class.
 func (b *blueprint) takes(c *class) bool { return b.free.holds(c.need) && b.admits(c) && b.usable() }

@@ -19,6 +19,7 @@ type market struct {
 	tiers   [][]*vendor
 	daemons []*Daemon
 	classes Classes
+	sim     *Simulation
 	kinds   kinds
 	most    vector // of each kind that any machine offers
 	// daemonsByName says that a DaemonSet picks machines by name or size.
@@ -46,8 +47,8 @@ type vendor struct {
 	families map[string]*family
 }
 
-func newMarket(v *View, k kinds, now time.Time) *market {
-	m := &market{daemons: v.Daemons, classes: v.Classes, kinds: k, now: now}
+func newMarket(v *View, sim *Simulation, k kinds, now time.Time) *market {
+	m := &market{daemons: v.Daemons, classes: v.Classes, sim: sim, kinds: k, now: now}
 	for _, d := range v.Daemons {
 		m.daemonsByName = m.daemonsByName || d.node != "" || d.Ask.byName
 	}

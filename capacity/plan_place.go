@@ -4,23 +4,13 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/muster-sh/muster/api/v1alpha1"
 )
 
 // place is a node, or a machine in flight, that may carry pods.
 type place struct {
-	node  *Node
-	claim *v1alpha1.NodeClaim // set on a machine in flight
-	free  Resources
-	// classes are served by somebody else on a real node; for one that is not there they cannot be promised.
-	classes Classes
-	fresh   []*Pod // to be added to the claim's reservations
-	room    int    // how many more the claim can list
-}
-
-func (p *place) takes(a *Ask) bool {
-	return Room(a, p.node.Allocatable, p.free, p.classes).Fits && Admits(a, p.node).Fits
+	*Place
+	fresh []*Pod // to be added to the claim's reservations
+	room  int    // how many more the claim can list
 }
 
 // home is a place that keeps room for a pod.
@@ -38,12 +28,12 @@ func (p *planner) findPlaces() {
 	}
 	for _, n := range p.v.Nodes {
 		if n.Stage == Open {
-			p.open = append(p.open, &place{node: n, free: n.Free(), classes: p.v.Classes})
+			p.open = append(p.open, &place{Place: p.sim.On(n.Name)})
 		}
 	}
 	for _, c := range p.v.Claims {
 		if coming(c) {
-			p.coming = append(p.coming, newComing(c, p.v.Reserved[c.Object.Name], short))
+			p.coming = append(p.coming, p.newComing(c, p.v.Reserved[c.Object.Name], short))
 		}
 	}
 }
@@ -56,18 +46,14 @@ func coming(c *Claim) bool {
 
 // newComing counts all room as free that is not kept for pods which are no shortfalls; those that are take theirs one by
 // one, since the node may have turned out smaller than it was promised.
-func newComing(c *Claim, reserved []*Pod, short map[types.UID]bool) *place {
-	n := withoutStartup(c.Node, c.Object.Spec.StartupTaints)
-	free := n.Allocatable.Clone()
-	free.Sub(n.Used)
-	free.Sub(n.Held)
-	free.Sub(n.Daemons)
+func (p *planner) newComing(c *Claim, reserved []*Pod, short map[types.UID]bool) *place {
+	pl := &place{Place: p.sim.Arrive(c), room: maxReserved - len(c.Object.Spec.Reserved)}
 	for _, pod := range reserved {
 		if !short[pod.UID] {
-			free.Sub(pod.Ask.Requests)
+			p.sim.Put(p.sim.Class(pod), pl.Place, 1)
 		}
 	}
-	return &place{node: n, claim: c.Object, free: free, room: maxReserved - len(c.Object.Spec.Reserved)}
+	return pl
 }
 
 // findHomes notes where room is kept for each pod: first as the view counts it, then as the claims in flight say.
@@ -75,12 +61,12 @@ func (p *planner) findHomes() {
 	p.homes = map[types.UID][]home{}
 	byClaim := map[string]*place{}
 	for _, pl := range p.open {
-		if pl.node.Claim != "" {
-			byClaim[pl.node.Claim] = pl
+		if pl.Node.Claim != "" {
+			byClaim[pl.Node.Claim] = pl
 		}
 	}
 	for _, pl := range p.coming {
-		byClaim[pl.claim.Name] = pl
+		byClaim[pl.Claim.Name] = pl
 	}
 	for _, c := range p.v.Claims {
 		pl := byClaim[c.Object.Name]
@@ -88,11 +74,11 @@ func (p *planner) findHomes() {
 			continue
 		}
 		for _, pod := range p.v.Reserved[c.Object.Name] {
-			p.homes[pod.UID] = append(p.homes[pod.UID], home{place: pl, counted: pl.claim == nil})
+			p.homes[pod.UID] = append(p.homes[pod.UID], home{place: pl, counted: pl.Claim == nil})
 		}
 	}
 	for _, pl := range p.coming {
-		for _, ref := range pl.claim.Spec.Reserved {
+		for _, ref := range pl.Claim.Spec.Reserved {
 			if !slices.ContainsFunc(p.homes[ref.UID], func(h home) bool { return h.place == pl }) {
 				p.homes[ref.UID] = append(p.homes[ref.UID], home{place: pl})
 			}

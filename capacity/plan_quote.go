@@ -12,7 +12,7 @@ type quote struct {
 	needs  [][]float64 // of one pod of each batch
 	worth  []float64   // of one pod of each batch
 	left   []float64   // of each kind, by the pods that have no machine yet
-	offers []item     // the machines of fixed sizes
+	offers []item      // the machines of fixed sizes
 	scores []float64   // of the offers, scratch
 	asked  []float64   // of each kind, in all: the unit of the amounts here
 }

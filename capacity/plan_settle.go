@@ -8,24 +8,25 @@ import (
 // keep leaves pods where room is kept for them, as long as they still fit there.
 func (p *planner) keep() {
 	for _, b := range p.batches {
-		b.pods = slices.DeleteFunc(b.pods, p.stays)
+		b.pods = slices.DeleteFunc(b.pods, func(s *Shortfall) bool { return p.stays(b.class.sim, s) })
 	}
 }
 
-func (p *planner) stays(s *Shortfall) bool {
-	ask := s.Pod.Ask
+func (p *planner) stays(c *Class, s *Shortfall) bool {
 	for _, h := range p.homes[s.Pod.UID] {
 		switch {
-		case h.claim != nil && h.takes(ask):
-			h.free.Sub(ask.Requests)
-			p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: Waits, Claim: h.claim.Name}
+		case h.Claim != nil && p.sim.Judge(c, h.Place).Fits:
+			p.sim.Put(c, h.Place, 1)
+			p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: Waits, Claim: h.Claim.Name}
 			return true
-		case h.claim == nil && h.counted && !s.RefusesNode(h.node.Name, p.v.Seen[h.node.Name]):
-			own := place{node: h.node, free: h.free.Plus(ask.Requests), classes: h.classes}
-			if own.takes(ask) {
-				p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: FitsNow, Node: h.node.Name}
+		case h.Claim == nil && h.counted && !s.RefusesNode(h.Node.Name, p.v.Seen[h.Node.Name]):
+			h.Free.Add(c.Ask.Requests) // its own
+			if p.sim.Judge(c, h.Place).Fits {
+				p.sim.Put(c, h.Place, 1)
+				p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: FitsNow, Node: h.Node.Name}
 				return true
 			}
+			h.Free.Sub(c.Ask.Requests)
 		}
 	}
 	return false
@@ -53,7 +54,7 @@ func (p *planner) roomy() {
 		cpu, memory = min(cpu, b.class.ask.Requests.MilliCPU), min(memory, b.class.ask.Requests.Memory)
 	}
 	p.open = slices.DeleteFunc(p.open, func(pl *place) bool {
-		return cpu > 0 && cpu > pl.free.MilliCPU || memory > 0 && memory > pl.free.Memory || pl.free.Pods <= 0
+		return cpu > 0 && cpu > pl.Free.MilliCPU || memory > 0 && memory > pl.Free.Memory || pl.Free.Pods <= 0
 	})
 }
 
@@ -64,61 +65,75 @@ func (p *planner) settle(b *batch) {
 	if len(b.pods) == 0 || ask.Unjudged.Code == CodeSchedulingGroup {
 		return
 	}
-	open, coming := takers(p.open, ask), []*place(nil)
+	open, coming := p.takers(p.open, b.class.sim), &takers{}
 	if ask.Unjudged.Code == "" {
-		coming = takers(p.coming, ask)
+		coming = p.takers(p.coming, b.class.sim)
 	}
-	if len(open) == 0 && len(coming) == 0 {
+	if len(open.places) == 0 && len(coming.places) == 0 {
 		return
 	}
 	b.pods = slices.DeleteFunc(b.pods, func(s *Shortfall) bool {
-		return p.settleOpen(s, &open) || p.vain[s.Pod.UID] < vainMachines && p.settleComing(s, &coming)
+		return p.settleOpen(b.class, s, open) || p.vain[s.Pod.UID] < vainMachines && p.settleComing(b.class, s, coming)
 	})
 }
 
-func takers(places []*place, a *Ask) []*place {
-	var out []*place
+// takers are places that have room for a pod of a class, in order. The one that took the last is asked first.
+type takers struct {
+	places []*place
+	at     int
+}
+
+func (p *planner) takers(places []*place, c *Class) *takers {
+	t := &takers{}
 	for _, pl := range places {
-		if pl.takes(a) {
-			out = append(out, pl)
+		if p.sim.Room(c, pl.Place).Fits && p.sim.Admits(c, pl.Place).Fits {
+			t.places = append(t.places, pl)
 		}
 	}
-	return out
+	return t
 }
 
-// settleOpen looks for an open node that has room and that the scheduler's own filters are not known to refuse. Nodes
-// without room for another such pod leave the list.
-func (p *planner) settleOpen(s *Shortfall, places *[]*place) bool {
-	ask := s.Pod.Ask
-	for i, pl := range *places {
-		name := pl.node.Name
-		if s.RefusesNode(name, p.v.Seen[name]) {
-			continue
+// give puts a pod on the first place, from the last taker on, that it may go to. Places without room for another such
+// pod leave the list; those that other pods keep it off stay, since they may let the next one in.
+func (p *planner) give(c *class, t *takers, may func(*place) bool) *place {
+	for tried := 0; tried < len(t.places); {
+		t.at %= len(t.places)
+		pl := t.places[t.at]
+		switch {
+		case !p.sim.Room(c.sim, pl.Place).Fits:
+			t.places = slices.Delete(t.places, t.at, t.at+1)
+		case !may(pl) || c.social && !p.sim.Company(c.sim, pl.Place).Fits:
+			t.at++
+			tried++
+		default:
+			p.sim.Put(c.sim, pl.Place, 1)
+			return pl
 		}
-		pl.free.Sub(ask.Requests)
-		p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: FitsNow, Node: name}
-		if !Room(ask, pl.node.Allocatable, pl.free, pl.classes).Fits {
-			*places = slices.Delete(*places, i, i+1)
-		}
-		return true
 	}
-	return false
+	return nil
 }
 
-func (p *planner) settleComing(s *Shortfall, places *[]*place) bool {
-	ask := s.Pod.Ask
-	for len(*places) > 0 {
-		pl := (*places)[0]
-		if !Room(ask, pl.node.Allocatable, pl.free, nil).Fits || pl.room <= len(pl.fresh) {
-			*places = (*places)[1:]
-			continue
-		}
-		pl.free.Sub(ask.Requests)
-		pl.fresh = append(pl.fresh, s.Pod)
-		p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: Waits, Claim: pl.claim.Name}
-		return true
+// settleOpen looks for an open node that has room and that the scheduler's own filters are not known to refuse.
+func (p *planner) settleOpen(c *class, s *Shortfall, t *takers) bool {
+	if len(s.Refused) > 0 || !c.social {
+		t.at = 0
 	}
-	return false
+	pl := p.give(c, t, func(pl *place) bool { return !s.RefusesNode(pl.Node.Name, p.v.Seen[pl.Node.Name]) })
+	if pl == nil {
+		return false
+	}
+	p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: FitsNow, Node: pl.Node.Name}
+	return true
+}
+
+func (p *planner) settleComing(c *class, s *Shortfall, t *takers) bool {
+	pl := p.give(c, t, func(pl *place) bool { return len(pl.fresh) < pl.room })
+	if pl == nil {
+		return false
+	}
+	pl.fresh = append(pl.fresh, s.Pod)
+	p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: Waits, Claim: pl.Claim.Name}
+	return true
 }
 
 // reserve lists what machines in flight will carry in addition.
@@ -126,7 +141,7 @@ func (p *planner) reserve() {
 	for _, pl := range p.coming {
 		if len(pl.fresh) > 0 {
 			slices.SortStableFunc(pl.fresh, func(a, b *Pod) int { return strings.Compare(a.Key(), b.Key()) })
-			p.plan.Reserve = append(p.plan.Reserve, Reservation{Claim: pl.claim, Pods: pl.fresh})
+			p.plan.Reserve = append(p.plan.Reserve, Reservation{Claim: pl.Claim, Pods: pl.fresh})
 		}
 	}
 }
