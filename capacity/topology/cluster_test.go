@@ -1,0 +1,140 @@
+package topology
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// standing is a pod on a site, told apart by nothing but what rules see.
+type standing struct {
+	node string
+	pod  *corev1.Pod
+}
+
+// Counters that were kept while pods came and went say what counters say that count afresh.
+func TestCountersAreKeptAsAFreshCountWouldMakeThem(t *testing.T) {
+	for seed := range uint64(25) {
+		by := rand.New(rand.NewPCG(seed, 7))
+		kinds := someKinds(by)
+		var all []standing
+		for range by.IntN(12) {
+			all = append(all, standing{fmt.Sprintf("m%d", by.IntN(6)), kinds[by.IntN(len(kinds))]})
+		}
+		kept, sites := build(kinds, all)
+		for range 30 {
+			if i := by.IntN(len(all) + 1); i < len(all) && by.IntN(2) == 0 {
+				kept.Kind(subjectOf2(all[i].pod)).Put(sites[all[i].node], -1)
+				all = append(all[:i:i], all[i+1:]...)
+			} else {
+				fresh := standing{fmt.Sprintf("m%d", by.IntN(6)), kinds[by.IntN(len(kinds))]}
+				kept.Kind(subjectOf2(fresh.pod)).Put(sites[fresh.node], 1)
+				all = append(all, fresh)
+			}
+			recount, fresh := build(kinds, all)
+			for _, p := range kinds[:1+by.IntN(len(kinds))] { // some are asked about early, some late
+				for name := range sites {
+					want, got := recount.Kind(subjectOf2(p)).Judge(fresh[name]), kept.Kind(subjectOf2(p)).Judge(sites[name])
+					require.Equal(t, want.Cause, got.Cause, "seed %d, node %s", seed, name)
+				}
+			}
+		}
+	}
+}
+
+// A machine that was opened, filled, emptied and closed leaves no trace.
+func TestClosedSitesLeaveNoTrace(t *testing.T) {
+	p := app("web", spreading(host, 1, of("web")), spreading(zone, 1, of("web")))
+	c, sites := build([]*corev1.Pod{p}, []standing{{"m0", p}})
+	k := c.Kind(subjectOf2(p))
+	before := map[string]Finding{}
+	for name, s := range sites {
+		before[name] = k.Judge(s)
+	}
+	profile := NewProfile(makeNode("imagined", "c"))
+	for range 3 {
+		first, second := c.Open(profile), c.Open(profile)
+		require.Equal(t, Finding{}, k.Judge(first))
+		k.Put(first, 1)
+		require.Equal(t, Spread, k.Judge(first).Cause)
+		require.NotEqual(t, first.domains, second.domains, "two machines are two hosts")
+		k.Put(first, -1)
+		c.Close(first)
+		c.Close(second)
+		after := map[string]Finding{}
+		for name, s := range sites {
+			after[name] = k.Judge(s)
+		}
+		require.True(t, maps.Equal(before, after))
+	}
+}
+
+// Most never promises more than Judge would let in, one after the other.
+func TestMostIsWhatJudgeLetsIn(t *testing.T) {
+	for seed := range uint64(100) {
+		by := rand.New(rand.NewPCG(seed, 8))
+		kinds := someKinds(by)
+		c, sites := build(kinds, []standing{{"m0", kinds[0]}, {"m1", kinds[1]}})
+		k := c.Kind(subjectOf2(kinds[by.IntN(len(kinds))]))
+		for _, name := range []string{"m0", "m3", "m5"} {
+			s := sites[name]
+			if k.Judge(s).Cause != None {
+				continue
+			}
+			for range min(k.Most(s), 20) {
+				require.Equal(t, Finding{}, k.Judge(s), "seed %d", seed)
+				k.Put(s, 1)
+			}
+		}
+	}
+}
+
+var compiled = map[*corev1.Pod]Subject{}
+
+// subjectOf2 compiles a pod once, as the core does.
+func subjectOf2(p *corev1.Pod) Subject {
+	if _, ok := compiled[p]; !ok {
+		compiled[p] = subjectOf(p)
+	}
+	return compiled[p]
+}
+
+func someKinds(by *rand.Rand) []*corev1.Pod {
+	names := []string{"web", "db", "cache"}
+	name := func() string { return names[by.IntN(len(names))] }
+	key := func() string { return []string{zone, host, zone, "absent"}[by.IntN(4)] }
+	var kinds []*corev1.Pod
+	for range 8 {
+		p := app(name())
+		for range by.IntN(3) {
+			[]func(*corev1.Pod){
+				spreading(key(), int32(1+by.IntN(2)), of(name())), near(key(), of(name())), apart(key(), of(name())),
+			}[by.IntN(3)](p)
+		}
+		kinds = append(kinds, p)
+	}
+	return kinds
+}
+
+func build(kinds []*corev1.Pod, all []standing) (*Cluster, map[string]*Site) {
+	sites := map[string]*Site{}
+	c := NewCluster(nil, func(yield func(*Site, Subject) bool) {
+		for _, s := range all {
+			if !yield(sites[s.node], subjectOf2(s.pod)) {
+				return
+			}
+		}
+	})
+	for i, z := range []string{"a", "a", "b", "b", "c", ""} {
+		name := fmt.Sprintf("m%d", i)
+		sites[name] = c.Add(makeNode(name, z))
+	}
+	for _, p := range kinds {
+		c.Expect(subjectOf2(p).Rules)
+	}
+	return c, sites
+}
