@@ -18,6 +18,9 @@ func defaultPod(pod *corev1.Pod) {
 		pod.Status.Phase = corev1.PodPending
 	}
 	defaultPodSpec(&pod.Spec)
+	if pod.UID == "" { // others were created, and their labels may have changed since
+		demandOwnLabels(pod)
+	}
 }
 
 func defaultPodSpec(spec *corev1.PodSpec) {
@@ -27,11 +30,22 @@ func defaultPodSpec(spec *corev1.PodSpec) {
 	if spec.RestartPolicy == "" {
 		spec.RestartPolicy = corev1.RestartPolicyAlways
 	}
-	for i := range spec.InitContainers {
-		requestLimits(&spec.InitContainers[i].Resources)
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			requestLimits(&containers[i].Resources)
+			if spec.HostNetwork {
+				portsOfHost(containers[i].Ports)
+			}
+		}
 	}
-	for i := range spec.Containers {
-		requestLimits(&spec.Containers[i].Resources)
+}
+
+// portsOfHost makes the ports of a pod in its node's network those of the node.
+func portsOfHost(ports []corev1.ContainerPort) {
+	for i := range ports {
+		if ports[i].HostPort == 0 {
+			ports[i].HostPort = ports[i].ContainerPort
+		}
 	}
 }
 

@@ -159,17 +159,3 @@ func TestWishes(t *testing.T) {
 		}
 	}
 }
-
-func TestAdmitDoesWhatTheAPIServerDoes(t *testing.T) {
-	keys := func(t *corev1.PodAffinityTerm) {
-		t.MatchLabelKeys, t.MismatchLabelKeys = []string{"app", "absent"}, []string{"v"}
-	}
-	p := app("web", near(zone, of("db"), keys), apart(zone, nil, keys), func(p *corev1.Pod) { p.Labels["v"] = "1" })
-	Admit(p)
-	Admit(p)
-	assert.Equal(t, []metav1.LabelSelectorRequirement{
-		{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"web"}},
-		{Key: "v", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"1"}},
-	}, p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector.MatchExpressions)
-	assert.Nil(t, p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector)
-}

@@ -9,7 +9,8 @@ import (
 )
 
 // term is one pod affinity or anti-affinity term. matchLabelKeys and mismatchLabelKeys are not read: the API server writes
-// them into the selector when a pod is created (Admit does so for pods that never met one), and the plugin reads only that.
+// them into the selector when a pod is created (package manifest does so for pods from files), and the plugin reads only
+// that.
 type term struct {
 	key               string
 	selector          labels.Selector

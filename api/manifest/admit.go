@@ -1,4 +1,4 @@
-package topology
+package manifest
 
 import (
 	"slices"
@@ -7,11 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Admit writes into a pod's selectors what the API server writes when the pod is created: the pod's own values of
-// matchLabelKeys and mismatchLabelKeys (pkg/registry/core/pod/strategy.go; the gates MatchLabelKeysInPodAffinity and
-// MatchLabelKeysInPodTopologySpreadSelectorMerge are on in 1.36). For pods that come from a file; doing it twice changes
-// nothing.
-func Admit(pod *corev1.Pod) {
+// demandOwnLabels writes into a pod's selectors what the API server writes when the pod is created: the pod's own values
+// of matchLabelKeys and mismatchLabelKeys (pkg/registry/core/pod/strategy.go; the gates MatchLabelKeysInPodAffinity and
+// MatchLabelKeysInPodTopologySpreadSelectorMerge are on in 1.36). The scheduler's plugin reads only the selectors. Doing
+// it twice changes nothing.
+func demandOwnLabels(pod *corev1.Pod) {
 	for i := range pod.Spec.TopologySpreadConstraints {
 		c := &pod.Spec.TopologySpreadConstraints[i]
 		demandOwn(c.LabelSelector, c.MatchLabelKeys, metav1.LabelSelectorOpIn, pod.Labels)
