@@ -90,8 +90,8 @@ func addPod(c *Cluster, o object) Errors {
 	if len(errs) > 0 {
 		return errs
 	}
+	defaultPod(pod) // which asks whether the pod has a UID
 	defaultMeta(o, pod)
-	defaultPod(pod)
 	errs = append(checkMeta(o, pod, true, validation.NameIsDNSSubdomain), checkPod(o, &pod.Spec, "spec")...)
 	c.Pods = append(c.Pods, pod)
 	return errs
