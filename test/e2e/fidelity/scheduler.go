@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
@@ -47,6 +48,7 @@ func newScheduler(ctx context.Context) (*scheduler, error) {
 	s := &scheduler{snapshot: &snapshot{cache.NewEmptySnapshot()}, informers: informers.NewSharedInformerFactory(client, 0)}
 	s.framework, err = runtime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile(defaults.Profiles[0].PluginConfig),
 		runtime.WithSnapshotSharedLister(s.snapshot), runtime.WithInformerFactory(s.informers), runtime.WithClientSet(client),
+		runtime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(s.informers.Storage().V1().CSINodes().Lister())),
 		runtime.WithParallelism(1))
 	if err != nil {
 		return nil, fmt.Errorf("build the scheduler's framework: %w", err)
