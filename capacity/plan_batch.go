@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/muster-sh/muster/capacity/topology"
@@ -17,8 +18,9 @@ type class struct {
 	size float64
 	// social says that rules about other pods judge or count these pods: they are placed one by one.
 	social bool
-	// label is what rules see of the pods.
+	// label is what rules see of the pods; classes that are alike are judged and counted alike.
 	label population
+	like  int
 }
 
 // population is pods that rules about others do not tell apart.
@@ -49,12 +51,32 @@ func classify(sim *Simulation, shortfalls []*Shortfall) (map[*Class]*class, kind
 			classes = append(classes, c)
 		}
 	}
-	k := kindsOf(classes)
+	k, likes := kindsOf(classes), map[string]int{}
 	for _, c := range classes {
 		c.need = k.from(&c.ask.Requests)
 		c.social = !c.sim.Plain() || c.sim.kind != nil && c.sim.kind.Counted()
+		if c.social {
+			c.like = likeness(c, likes)
+		}
 	}
 	return known, k
+}
+
+// likeness numbers what tells social classes apart but for resources. Ports and volumes are the pods' own.
+func likeness(c *class, known map[string]int) int {
+	text := ""
+	if c.sim.kind != nil {
+		text = c.sim.kind.Likeness()
+	}
+	if len(c.ask.Ports) > 0 || c.sim.volumes != nil {
+		text += fmt.Sprintf(" %d", c.id)
+	}
+	n, found := known[text]
+	if !found {
+		n = len(known)
+		known[text] = n
+	}
+	return n
 }
 
 // group sorts the shortfalls into batches: by falling priority, then by falling size, then by age.

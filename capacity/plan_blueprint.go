@@ -30,6 +30,7 @@ type family struct {
 	probe    *Node
 	admitted []verdict    // by class
 	sizes    []*blueprint // of a fixed list, by rising cost
+	byFall   []*blueprint // the same, falling
 }
 
 type verdict int8

@@ -18,6 +18,7 @@ type draft struct {
 	won     []*blueprint // the best machine of each tier when they were last compared
 	effort  int          // batches looked at so far
 
+	crowd   *assembly // nil where rules about other pods see none of these
 	shelves []shelf
 	quote   *quote // of the tier that is looked at
 	taken   []int  // of each batch: what the machine being filled takes
@@ -36,6 +37,7 @@ type lot struct {
 	*blueprint
 	machines int
 	packed   []packed
+	place    *Place // of the one machine of the lot, where rules about other pods matter
 }
 
 // packed is how many pods of a batch one machine of a lot carries.
@@ -123,28 +125,46 @@ func anyTakes(sellers []*vendor, c *class) bool {
 // fillAll serves the batches: in their order, or tier by tier. The first pod that has no machine decides which machines
 // are looked at, and other pods fill the one that is bought for it.
 func (d *draft) fillAll() {
-	if d.style.focus == 0 {
+	d.crowd = d.gathering()
+	if d.style.focus == 0 && d.crowd == nil {
 		for i := range d.batches {
 			d.serve(i, d.choose)
 		}
 		return
 	}
 	d.stock()
-	for tier := range d.tiers {
-		d.quote = d.newQuote(d.tiers[tier])
-		for i := range d.batches {
-			d.serve(i, func(batch int) (lot, bool) { return d.compare(d.promising(d.tiers[tier], batch), batch) })
-		}
+	for _, sellers := range d.tiers {
+		d.fillTier(sellers)
 	}
+	if d.crowd != nil {
+		d.squeeze()
+		d.verify()
+		d.sim.Rewind(d.crowd.start)
+	}
+}
+
+func (d *draft) fillTier(sellers []*vendor) {
+	d.quote = d.newQuote(sellers)
+	if d.crowd == nil {
+		for i := range d.batches {
+			d.serve(i, func(batch int) (lot, bool) { return d.compare(d.promising(sellers, batch, nil), batch) })
+		}
+		return
+	}
+	d.scatter(sellers)
+	d.crowd.lonely = d.repelling()
+	for _, i := range d.seeds() {
+		d.serve(i, func(batch int) (lot, bool) { return d.gather(sellers, batch) })
+	}
+	d.strand()
 }
 
 func (d *draft) serve(batch int, choose func(int) (lot, bool)) {
 	for d.left[batch] > 0 {
 		best, ok := choose(batch)
-		if !ok {
+		if !ok || !d.buy(best) {
 			return
 		}
-		d.buy(best)
 	}
 }
 
@@ -193,6 +213,9 @@ func (d *draft) onSale(sellers []*vendor, batch int) []*blueprint {
 
 // compare fills machines for a batch, and picks the best.
 func (d *draft) compare(offers []*blueprint, batch int) (best lot, found bool) {
+	if d.crowd != nil {
+		return d.tryAll(offers, batch)
+	}
 	var offered policy.Offer
 	for _, b := range offers {
 		l, offer := d.fill(b, batch)
@@ -209,18 +232,22 @@ func (d *draft) sells(b *blueprint, batch int) bool {
 	return b.takes(d.batches[batch].class) && d.budgets[b.vendor].Refuses(b.resources()) == ""
 }
 
-// buy takes as many machines of a lot as are of use and within the limits.
-func (d *draft) buy(l lot) {
+// buy takes as many machines of a lot as are of use and within the limits, and says whether it took any.
+func (d *draft) buy(l lot) bool {
 	budget, bought := d.budgets[l.vendor], 0
 	for bought < l.machines && budget.Refuses(l.resources()) == "" {
 		budget.Spend(l.resources(), true)
 		bought++
 	}
-	l.machines = bought
+	if l.machines = bought; bought == 0 {
+		return false
+	}
+	if d.crowd != nil && l.place == nil {
+		l.place = d.standEmpty(l.family, bought)
+	}
 	for _, p := range l.packed {
 		d.left[p.batch] -= p.pods * bought
-		d.bill.Served[d.ranks[p.batch]] += p.pods * bought
-		d.bill.Served[d.ranks[p.batch]+1+l.vendor.tier] += p.pods * bought
+		d.count(p.batch, l.vendor.tier, p.pods*bought)
 		if d.quote != nil {
 			d.quote.sold(p.batch, p.pods*bought)
 		}
@@ -228,4 +255,11 @@ func (d *draft) buy(l lot) {
 	d.bill.Cost += l.cost * float64(bought)
 	d.bill.Machines += bought
 	d.lots = append(d.lots, l)
+	return true
+}
+
+// count counts pods as served in a tier, or no longer.
+func (d *draft) count(batch, tier, pods int) {
+	d.bill.Served[d.ranks[batch]] += pods
+	d.bill.Served[d.ranks[batch]+1+tier] += pods
 }

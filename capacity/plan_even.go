@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math"
 	"slices"
 )
@@ -22,10 +23,13 @@ const (
 
 // stock puts the batches on shelves.
 func (d *draft) stock() {
-	byKey := map[[2]int]int{}
+	byKey, sizes, sizeOf := map[[2]int]int{}, map[string]int{}, make([]int, len(d.batches))
 	for i := range d.batches {
-		key := [2]int{i, -1}
-		if len(d.batches) > fewBatches {
+		sizeOf[i] = d.sizeOf(i, sizes)
+	}
+	for i := range d.batches {
+		key := [2]int{sizeOf[i], -1}
+		if len(sizes) > fewBatches {
 			key = d.shelfOf(i)
 		}
 		at, found := byKey[key]
@@ -36,13 +40,25 @@ func (d *draft) stock() {
 		}
 		d.shelves[at].batches = append(d.shelves[at].batches, i)
 	}
-	if len(d.batches) > fewBatches {
-		for _, s := range d.shelves {
-			slices.SortStableFunc(s.batches, func(a, b int) int {
-				return cmp.Compare(d.batches[b].class.size, d.batches[a].class.size)
-			})
-		}
+	for _, s := range d.shelves {
+		slices.SortStableFunc(s.batches, func(a, b int) int {
+			return cmp.Compare(d.batches[b].class.size, d.batches[a].class.size)
+		})
 	}
+}
+
+// sizeOf numbers the amounts that pods ask for.
+func (d *draft) sizeOf(batch int, known map[string]int) int {
+	key := make([]byte, 0, 8*len(d.kinds))
+	for _, n := range d.batches[batch].class.need {
+		key = binary.LittleEndian.AppendUint64(key, uint64(n))
+	}
+	n, found := known[string(key)]
+	if !found {
+		n = len(known)
+		known[string(key)] = n
+	}
+	return n
 }
 
 func (d *draft) shelfOf(batch int) [2]int {
@@ -72,11 +88,8 @@ func (d *draft) restock() {
 // the more so the better it suits the room that is left. Of pods that are small for the machine many are taken at once.
 func (d *draft) packEvenly(b *blueprint, free vector, first int, carried []packed) []packed {
 	d.restock()
+	carried = d.lead(b, first, free, carried)
 	m := d.newMeasure(b, free)
-	if len(carried) == 0 {
-		carried = d.take(first, 1, free, carried)
-		m.take(d.quote.needs[first], 1)
-	}
 	open := slices.Clone(d.shelves)
 	for {
 		var best int
@@ -84,8 +97,7 @@ func (d *draft) packEvenly(b *blueprint, free vector, first int, carried []packe
 			return carried
 		}
 		n := max(free.times(d.batches[best].class.need, math.MaxInt32)/gulps, 1)
-		n = min(n, d.left[best]-d.taken[best])
-		carried = d.take(best, n, free, carried)
+		carried, n = d.add(b, best, min(n, d.available(b, best)), free, carried)
 		m.take(d.quote.needs[best], n)
 	}
 }
@@ -116,7 +128,7 @@ func (d *draft) top(s *shelf, b *blueprint, free vector) (int, bool) {
 	for ; s.next < len(s.batches); s.next++ {
 		batch := s.batches[s.next]
 		d.effort++
-		if d.left[batch] > d.taken[batch] && free.holds(d.batches[batch].class.need) && b.takes(d.batches[batch].class) {
+		if d.left[batch] > d.taken[batch] && d.available(b, batch) > 0 && free.holds(d.batches[batch].class.need) && b.takes(d.batches[batch].class) {
 			return batch, true
 		}
 	}

@@ -14,6 +14,9 @@ import (
 func (d *draft) fill(b *blueprint, first int) (lot, policy.Offer) {
 	l := lot{blueprint: b, machines: math.MaxInt}
 	free := slices.Clone(b.free)
+	if d.crowd != nil {
+		d.begin(b, first)
+	}
 	l.packed = d.pack(b, free, first, nil)
 	if small := d.shrink(b, free, l.packed); small != b {
 		l.blueprint = small
@@ -21,6 +24,9 @@ func (d *draft) fill(b *blueprint, first int) (lot, policy.Offer) {
 			free[k] = addSaturated(small.free[k], addSaturated(free[k], -b.free[k]))
 		}
 		l.packed = d.pack(small, free, first, l.packed)
+	}
+	if d.crowd != nil && d.crowd.bin != nil {
+		l.place, l.machines = d.crowd.bin, 1
 	}
 	offer := policy.Offer{Cost: l.cost, Idle: idle(l.blueprint, d.kinds, free)}
 	for i, p := range l.packed {
@@ -43,6 +49,34 @@ func (d *draft) pack(b *blueprint, free vector, first int, carried []packed) []p
 	return d.packEvenly(b, free, first, carried)
 }
 
+// available is how many pods of a batch a machine of the family could still get.
+func (d *draft) available(b *blueprint, batch int) int {
+	if !d.batches[batch].class.social {
+		return d.left[batch] - d.taken[batch]
+	}
+	if !d.crowd.mayTry(d.batches[batch].class) {
+		return 0
+	}
+	return d.crowd.at(b.family, batch)
+}
+
+// add packs at most n pods of a batch, and says how many: of a social one as many as the rules let.
+func (d *draft) add(b *blueprint, batch, n int, free vector, carried []packed) ([]packed, int) {
+	if n == 0 {
+		return carried, 0
+	}
+	if !d.batches[batch].class.social {
+		return d.take(batch, n, free, carried), n
+	}
+	for i := range n {
+		if !d.join(b.family, batch, carried) {
+			return carried, i
+		}
+		carried = d.take(batch, 1, free, carried)
+	}
+	return carried, n
+}
+
 // take packs n pods of a batch.
 func (d *draft) take(batch, n int, free vector, carried []packed) []packed {
 	free.take(d.batches[batch].class.need, n)
@@ -61,17 +95,34 @@ func (d *draft) worth(batch int) float64 {
 	return d.quote.worth[batch]
 }
 
+// lead packs the pod that the machine is bought for, and those that can only be where others are.
+func (d *draft) lead(b *blueprint, first int, free vector, carried []packed) []packed {
+	if len(carried) > 0 {
+		return carried
+	}
+	carried = d.take(first, 1, free, carried)
+	if d.crowd == nil {
+		return carried
+	}
+	for i, n := range d.crowd.unsited {
+		class := d.batches[i].class
+		if n > 0 && class.social && free.holds(class.need) && b.takes(class) {
+			carried, _ = d.add(b, i, min(n, free.times(class.need, n)), free, carried)
+		}
+	}
+	return carried
+}
+
 // packInOrder takes the given batch and those after it in their order, as much of each as fits.
 func (d *draft) packInOrder(b *blueprint, free vector, first int, carried []packed) []packed {
+	carried = d.lead(b, first, free, carried)
 	for i := d.live(first); i < len(d.batches) && free[atPods] > 0; i = d.live(i + 1) {
 		d.effort++
 		class := d.batches[i].class
 		if class.need[atCPU] > free[atCPU] || class.need[atMemory] > free[atMemory] || !b.takes(class) {
 			continue
 		}
-		if n := free.times(class.need, d.left[i]-d.taken[i]); n > 0 {
-			carried = d.take(i, n, free, carried)
-		}
+		carried, _ = d.add(b, i, free.times(class.need, d.available(b, i)), free, carried)
 	}
 	return carried
 }

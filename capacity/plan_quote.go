@@ -99,28 +99,44 @@ func (q *quote) could(room []float64) float64 {
 // mostTried is how many machines are filled for one that is bought.
 const mostTried = 5
 
+// mostTriedApart is the same where pods are packed one by one.
+const mostTriedApart = 2
+
 // promising are machines of different sizes that take a pod of the batch and cost the least for what they could carry
-// of all that is left.
-func (d *draft) promising(sellers []*vendor, batch int) []*blueprint {
+// of all that is left. Where a family is given they are of that family, and as large as its share.
+func (d *draft) promising(sellers []*vendor, batch int, of *family) []*blueprint {
 	var out []*blueprint
 	for _, s := range sellers {
 		if s.sizes == nil {
 			continue
 		}
 		for _, b := range s.onSale(d.budgets[s]) {
-			if d.sells(b, batch) {
+			if d.sells(b, batch) && (of == nil || b.family == of) {
 				out = append(out, b)
 			}
 		}
 	}
 	q, class := d.quote, d.batches[batch].class
+	share, most := math.Inf(1), mostTried
+	if of != nil {
+		share, most = d.share(of), mostTriedApart
+	}
+	least := math.Inf(1)
 	for i, o := range q.offers {
 		q.scores[i] = math.Inf(1)
-		if o.takes(class) {
+		if (of == nil || o.family == of) && o.takes(class) {
 			q.scores[i] = o.cost / q.could(o.room)
+			least = min(least, q.value(o.room))
 		}
 	}
-	for tried := 0; tried < mostTried; {
+	if share = max(share, least); !math.IsInf(share, 1) {
+		for i, o := range q.offers {
+			if q.value(o.room) > share*(1+alike) {
+				q.scores[i] = math.Inf(1)
+			}
+		}
+	}
+	for tried := 0; tried < most; {
 		best := q.best()
 		if best < 0 {
 			break

@@ -1,0 +1,104 @@
+package capacity
+
+// begin starts to fill a machine for a pod of a batch: a social one brings its raft.
+func (d *draft) begin(b *blueprint, batch int) {
+	c := d.crowd
+	c.bin, c.moved = nil, c.moved[:0]
+	c.fill++
+	if !d.batches[batch].class.social {
+		return
+	}
+	rafts := c.rafts[b.family]
+	if rafts == nil || len(rafts[batch]) == 0 {
+		return
+	}
+	last := len(rafts[batch]) - 1
+	c.bin = rafts[batch][last]
+	rafts[batch] = rafts[batch][:last]
+	c.moved = append(c.moved, step{batch, c.bin})
+}
+
+// open makes the machine that is being filled a place, once that matters.
+func (c *assembly) open(f *family) {
+	if c.bin == nil {
+		c.bin = c.sim.Open(c.model(f))
+	}
+}
+
+// mayTry says whether pods of a class have not been refused by the machine that is being filled.
+func (c *assembly) mayTry(class *class) bool { return c.refused[class.like] != c.fill }
+
+// join moves one pod of a batch onto the machine that is being filled, if every rule lets it, its own and those of the
+// pods that are there: what a spread constraint counts must not grow too much under the pods that have it, either.
+func (d *draft) join(f *family, batch int, carried []packed) bool {
+	c, class := d.crowd, d.batches[batch].class
+	c.open(f)
+	var raft *Place
+	if rafts := c.rafts[f]; rafts != nil && len(rafts[batch]) > 0 {
+		raft = rafts[batch][len(rafts[batch])-1]
+		c.sim.Take(class.sim, raft, 1)
+	}
+	if c.sim.Company(class.sim, c.bin).Fits {
+		c.sim.Put(class.sim, c.bin, 1)
+		if d.agree(c.bin, class, carried) {
+			c.left(f, batch, raft)
+			return true
+		}
+		c.sim.Take(class.sim, c.bin, 1)
+	}
+	if raft != nil {
+		c.sim.Put(class.sim, raft, 1)
+	}
+	c.refused[class.like] = c.fill
+	return false
+}
+
+func (c *assembly) left(f *family, batch int, raft *Place) {
+	c.moved = append(c.moved, step{batch, raft})
+	if raft == nil {
+		c.unsited[batch]--
+		return
+	}
+	c.sim.Close(raft)
+	c.rafts[f][batch] = c.rafts[f][batch][:len(c.rafts[f][batch])-1]
+}
+
+// agree says whether the pods on a machine still may be there after one was added that somebody counts.
+func (d *draft) agree(on *Place, added *class, carried []packed) bool {
+	if added.sim.kind == nil || !added.sim.kind.Counted() {
+		return true
+	}
+	for _, p := range carried {
+		class := d.batches[p.batch].class
+		if d.taken[p.batch] > 0 && class != added && !d.still(class, on) {
+			return false
+		}
+	}
+	return d.still(added, on)
+}
+
+// still says whether a pod of the class that is on a place could be put there again.
+func (d *draft) still(class *class, on *Place) bool {
+	if !class.social || class.sim.Plain() {
+		return true
+	}
+	d.sim.Take(class.sim, on, 1)
+	fits := d.sim.Company(class.sim, on).Fits
+	d.sim.Put(class.sim, on, 1)
+	return fits
+}
+
+// undo gives the pods of the machine that was filled back to their rafts.
+func (d *draft) undo(f *family, to Mark) {
+	c := d.crowd
+	c.sim.Rewind(to)
+	for i := len(c.moved) - 1; i >= 0; i-- {
+		s := c.moved[i]
+		if s.raft == nil {
+			c.unsited[s.batch]++
+			continue
+		}
+		c.rafts[f][s.batch] = append(c.rafts[f][s.batch], s.raft)
+	}
+	c.moved, c.bin = c.moved[:0], nil
+}
