@@ -19,6 +19,10 @@ type Plan struct {
 	Outcomes map[types.UID]Outcome
 	// Next is when to plan again although nothing happened; 0 when only events matter.
 	Next time.Duration
+	// Cost of all machines in Creates for one hour, as package policy counts it.
+	Cost float64
+	// LowerBound is a cost below which nobody could carry the pods of Creates: see docs/planner.md.
+	LowerBound float64
 }
 
 // Create is one machine to buy.
@@ -55,6 +59,7 @@ func NewPlan(v *View, now time.Time) Plan {
 	p.keepMinimum()
 	p.explain()
 	p.plan.Next = p.market.next(p.unserved)
+	p.sum()
 	return p.plan
 }
 

@@ -11,17 +11,7 @@ import "math"
 // method needs one phase; Bland's rule ends it. See Chvátal, Linear Programming, chapters 2 and 5.
 func unitPrices(offers [][]float64, costs, demand []float64) []float64 {
 	t := newTableau(offers, costs, demand)
-	for range 50 * (len(demand) + 1) {
-		enter := t.entering()
-		if enter < 0 {
-			break
-		}
-		leave := t.leaving(enter)
-		if leave < 0 {
-			break // a kind that no machine offers has no price
-		}
-		t.pivot(leave, enter)
-	}
+	t.run()
 	prices := make([]float64, len(demand))
 	for row, name := range t.basic {
 		if name < len(demand) {
@@ -51,6 +41,21 @@ func newTableau(offers [][]float64, costs, demand []float64) *tableau {
 		t.basic = append(t.basic, len(demand)+i)
 	}
 	return t
+}
+
+// run pivots until no price can rise. A program that is cut short has prices that are feasible, and worth less.
+func (t *tableau) run() {
+	for range 50 * (len(t.free) + 1) {
+		enter := t.entering()
+		if enter < 0 {
+			return
+		}
+		leave := t.leaving(enter)
+		if leave < 0 {
+			return // a kind that no machine offers has no price
+		}
+		t.pivot(leave, enter)
+	}
 }
 
 // tiny is what rounding leaves of nothing.
