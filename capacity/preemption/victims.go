@@ -2,6 +2,7 @@ package preemption
 
 import (
 	"cmp"
+	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
@@ -56,10 +57,38 @@ func (d *decider) best(a Ask) *candidate {
 			full = append(full, s)
 		}
 	}
+	return d.leastHarm(p, full)
+}
+
+// As many candidates as upstream wants (minCandidateNodesAbsolute, minCandidateNodesPercentage) are compared.
+const (
+	enoughCandidates = 100
+	enoughShare      = 10 // one in so many nodes
+)
+
+// leastHarm compares the candidates among nodes that are full. In a large cluster not all of them are looked at; where
+// the look begins depends on the pod, so that not always the same nodes are disturbed.
+func (d *decider) leastHarm(p *capacity.Pod, full []*spot) *candidate {
+	enough := max(enoughCandidates, len(full)/enoughShare)
+	begin := 0
+	if len(full) > enough {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(p.UID))
+		begin = int(h.Sum32() % uint32(len(full)))
+	}
 	var best *candidate
-	for _, s := range full {
-		if c, ok := d.victims(p, s); ok && (best == nil || d.better(c, *best)) {
+	found := 0
+	for i := range full {
+		c, ok := d.victims(p, full[(begin+i)%len(full)])
+		if !ok {
+			continue
+		}
+		found++
+		if best == nil || d.better(c, *best) {
 			best = &c
+		}
+		if found >= enough && len(best.protected) == 0 {
+			break
 		}
 	}
 	return best
