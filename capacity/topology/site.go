@@ -82,11 +82,14 @@ func (p *Profile) domain(k *topologyKey) int32 {
 
 // enter works out the site's domain for a key.
 func (s *Site) enter(k *topologyKey) {
-	d := nowhere
-	if s.profile == nil {
+	var d int32
+	switch {
+	case s.profile == nil:
 		d = k.of(s.node)
-	} else if d = s.profile.domain(k); d == itsOwn {
+	case s.profile.domain(k) == itsOwn:
 		d = k.fresh()
+	default:
+		d = s.profile.domain(k)
 	}
 	s.domains = append(s.domains[:k.index], d)
 }
