@@ -34,7 +34,7 @@ func (m *market) view(pods []*corev1.Pod) *capacity.View {
 func (m *market) muster(v *capacity.View, pods []*corev1.Pod) answer {
 	elapsed := stopwatch()
 	plan := capacity.NewPlan(v, now)
-	a := answer{took: elapsed()}
+	a := answer{took: elapsed(), lowerBound: plan.LowerBound}
 	byUID := make(map[types.UID]*corev1.Pod, len(pods))
 	for _, p := range pods {
 		byUID[p.UID] = p
