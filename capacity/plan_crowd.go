@@ -72,7 +72,7 @@ func (d *draft) scatter(sellers []*vendor) {
 		}
 	}
 	families := d.familiesOf(sellers)
-	for order, placed := append(free, ruled...), 1; placed > 0; {
+	for order, placed := slices.Concat(free, ruled), 1; placed > 0; {
 		placed = 0
 		for _, i := range order {
 			for c.unsited[i] > 0 && d.site(i, families) {

@@ -9,7 +9,7 @@ func (d *draft) begin(b *blueprint, batch int) {
 		return
 	}
 	rafts := c.rafts[b.family]
-	if rafts == nil || len(rafts[batch]) == 0 {
+	if len(rafts) == 0 || len(rafts[batch]) == 0 {
 		return
 	}
 	last := len(rafts[batch]) - 1
@@ -34,7 +34,7 @@ func (d *draft) join(f *family, batch int, carried []packed) bool {
 	c, class := d.crowd, d.batches[batch].class
 	c.open(f)
 	var raft *Place
-	if rafts := c.rafts[f]; rafts != nil && len(rafts[batch]) > 0 {
+	if rafts := c.rafts[f]; len(rafts) > 0 && len(rafts[batch]) > 0 {
 		raft = rafts[batch][len(rafts[batch])-1]
 		c.sim.Take(class.sim, raft, 1)
 	}

@@ -82,7 +82,7 @@ func (p *Preemptor) step(ctx context.Context, w *preempting, now time.Time) (Pre
 	pod := p.Live.Pod(w.pod.UID)
 	switch {
 	case node == "" || pod == nil:
-		return p.over(pod, w, now)
+		return p.over(pod, w)
 	case !pod.Pending():
 		p.Live.Unpromise(pod.UID, now)
 		return PreemptionPlaced, 0
@@ -98,7 +98,7 @@ func (p *Preemptor) step(ctx context.Context, w *preempting, now time.Time) (Pre
 }
 
 // over is where the filter has sent the pod somewhere, and it need not be watched any more.
-func (p *Preemptor) over(pod *capacity.Pod, w *preempting, now time.Time) (PreemptionOutcome, time.Duration) {
+func (p *Preemptor) over(pod *capacity.Pod, w *preempting) (PreemptionOutcome, time.Duration) {
 	if pod != nil && pod.Node == w.node {
 		p.brakes.clear(pod)
 	}

@@ -195,12 +195,6 @@ func roomIn(zone, size string) *storagev1.CSIStorageCapacity {
 	}
 }
 
-func attachedTo(node, volume string) *storagev1.VolumeAttachment {
-	return &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: node + "-" + volume}, Spec: storagev1.VolumeAttachmentSpec{
-		Attacher: driver, NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume},
-	}}
-}
-
 // node is in zone a.
 func node(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
