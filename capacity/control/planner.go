@@ -45,6 +45,8 @@ type Pass struct {
 	Shortfalls, Created int
 	Fates               map[capacity.Fate]int
 	Bought              bool // the batch window was closed
+	// Cost of what was to be bought, for one hour, and the bound below which it could not be.
+	Cost, LowerBound float64
 }
 
 // The least time between two passes: for two batches, while pods lack room, and while none does.
@@ -115,7 +117,7 @@ func (p *Planner) pass(ctx context.Context, now time.Time, buy bool) {
 	if buy {
 		p.Live.MarkPlanned(v.Shortfalls)
 		p.reserve(ctx, plan.Reserve)
-		pass.Created = p.create(ctx, plan.Creates)
+		pass.Created, pass.Cost, pass.LowerBound = p.create(ctx, plan.Creates), plan.Cost, plan.LowerBound
 		p.tellPools(ctx, v, now)
 	}
 	p.Preemptor.hear(v, plan.Outcomes, buy, now)

@@ -27,6 +27,10 @@ var errChanged = errors.New("it moved, or its priority rose")
 // perform makes the room that was decided on. The room is promised before the first eviction, so that no filter call in
 // between gives it away.
 func (p *Preemptor) perform(ctx context.Context, m preemption.Move, now time.Time) {
+	if m.Short != nil {
+		p.blocked(m, m.Victims[0], fmt.Errorf("budget %s allows %d, which is not enough", m.Short.Name, m.Short.Allowed), now)
+		return
+	}
 	if !p.stillWaits(ctx, m, now) || !p.Live.Promise(m.Pod.UID, m.Node, now) {
 		return
 	}
@@ -91,7 +95,7 @@ func (p *Preemptor) evict(ctx context.Context, m preemption.Move, victim *capaci
 	return nil
 }
 
-// blocked takes the promise back. The protected victims come first, so in most cases nobody was evicted; who was, leaves
+// blocked takes the promise back. The protected victims come first, so that as a rule nobody was evicted; who was, leaves
 // room that the next decision counts on. The node is left alone for a while.
 func (p *Preemptor) blocked(m preemption.Move, victim *capacity.Pod, err error, now time.Time) {
 	p.Live.Unpromise(m.Pod.UID, now)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/capacity/control"
 )
@@ -78,6 +80,31 @@ func TestAProtectedVictimIsAskedAgainAfterABackOff(t *testing.T) {
 
 		th.protect()
 		time.Sleep(2 * time.Minute)
+		require.Contains(t, th.log(), "bind important n")
+	})
+}
+
+// Two victims under a budget that allows one: begun, the second would be refused, and the first gone for nothing.
+func TestEvictionsThatWouldEndHalfwayAreNotBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := full(t)
+		budget := &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cheap"},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}},
+			Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: 1},
+		}
+		th.live.SetDisruptionBudget(budget)
+		defer th.start()()
+		th.asks(pendingPod("important", 100, "4"))
+		time.Sleep(time.Minute)
+		require.Empty(t, th.log())
+		require.Contains(t, th.told("important"), "budget cheap allows 1, which is not enough")
+
+		budget = budget.DeepCopy()
+		budget.Status.DisruptionsAllowed = 2
+		th.live.SetDisruptionBudget(budget)
+		time.Sleep(3 * time.Minute)
+		require.ElementsMatch(t, []string{"evict cheap-1", "evict cheap-2"}, th.log()[:2])
 		require.Contains(t, th.log(), "bind important n")
 	})
 }

@@ -44,3 +44,20 @@ func spend(all []*capacity.DisruptionBudget, left []int32, p *capacity.Pod) bool
 	}
 	return allowed
 }
+
+// short is a budget that allows some of the victims' evictions and not all: begun, they would end halfway. Nil when there
+// is none; a budget that allows nothing refuses the first.
+func (b *budgets) short(victims []*capacity.Pod) *capacity.DisruptionBudget {
+	for i, budget := range b.all {
+		wanted := int32(0)
+		for _, v := range victims {
+			if budget.Protects(v) {
+				wanted++
+			}
+		}
+		if b.left[i] > 0 && b.left[i] < wanted {
+			return budget
+		}
+	}
+	return nil
+}

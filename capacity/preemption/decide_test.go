@@ -254,3 +254,16 @@ func TestVictimsInTheMiddleOfAPassAreNotVictimsAgain(t *testing.T) {
 	require.Equal(t, []string{"first to a: a1", "second to a: a2"}, moves(d))
 	require.Contains(t, d.Refused, types.UID("third"))
 }
+
+func TestABudgetThatAllowsSomeOfTheEvictionsIsNamed(t *testing.T) {
+	for allowed, want := range map[int32]bool{0: false, 1: true, 2: false} {
+		cl := newCluster(t)
+		cl.nodes(4000, "a")
+		cl.pods(pod("db-1", 1, 2000, on("a"), labelled("db")), pod("db-2", 1, 2000, on("a"), labelled("db")))
+		cl.budget("db", allowed)
+		cl.wants(pod("important", 100, 4000))
+		d := cl.decide()
+		require.Len(t, d.Moves[0].Victims, 2)
+		require.Equal(t, want, d.Moves[0].Short != nil, "%d allowed", allowed)
+	}
+}

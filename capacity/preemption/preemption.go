@@ -36,6 +36,8 @@ type Move struct {
 	Victims []*capacity.Pod
 	// Protected is how many of Victims a PodDisruptionBudget protects.
 	Protected int
+	// Short is a budget that allows only some of the evictions: none is to be begun. Nil when there is none.
+	Short *capacity.DisruptionBudget
 	// Leaving are the pods in deletion on the node.
 	Leaving []*capacity.Pod
 }

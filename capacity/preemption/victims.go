@@ -199,6 +199,7 @@ func (d *decider) move(p *capacity.Pod, c candidate) Move {
 		Pod: p, Node: c.node.Name, Victims: append(slices.Clone(c.protected), c.others...), Protected: len(c.protected),
 		Leaving: slices.Clone(c.leaving),
 	}
+	m.Short = d.budgets.short(m.Victims)
 	for _, v := range m.Victims {
 		d.trial.leave(v, c.spot)
 		d.budgets.spend(v)
