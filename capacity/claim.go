@@ -17,6 +17,9 @@ type Claim struct {
 	Object *v1alpha1.NodeClaim
 	// Node is the place the claim offers: the registered Node where there is one, else what the claim promises.
 	Node *Node
+	// Took are the kinds of pods (PodsKey) out of spec.orderedFor that were seen bound to the node, also those that are
+	// gone again.
+	Took []string
 }
 
 // InFlight says whether the claim is on its way to a Ready node.

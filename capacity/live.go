@@ -61,8 +61,10 @@ type Live struct {
 	strangers  time.Time
 	listeners  []chan struct{}
 
-	reserving int                  // pods that room is kept for, on all nodes
-	expected  map[types.UID]string // where the last plan sends pods that fit
+	expected  map[types.UID]string   // where the last plan sends pods that fit
+	reserving int                    // pods that room is kept for, on all nodes
+	took      map[types.UID][]string // see Claim.Took, by claim
+	templates map[string]template    // by pool
 }
 
 // Schedulers says whose pods are Muster's business.
@@ -77,6 +79,7 @@ func (s Schedulers) Ours(name string) bool { return s.Place.Has(name) || s.Guard
 // NewLive makes an empty cluster.
 func NewLive(schedulers Schedulers) *Live {
 	return &Live{
+		took: map[types.UID][]string{}, templates: map[string]template{},
 		schedulers: schedulers, asks: NewCompiler(), calls: newCallLog(), gone: newCache[types.UID, bool](rememberedGone),
 		nodes: map[string]*entry{}, claimed: multimap[string, *entry]{},
 		byProvider: multimap[string, *entry]{}, byUUID: multimap[string, *entry]{},
@@ -109,7 +112,10 @@ func (l *Live) changed() {
 }
 
 // SetPool takes in a pool.
-func (l *Live) SetPool(p *v1alpha1.NodePool) { setNamed(l, l.pools, p.Name, p) }
+func (l *Live) SetPool(p *v1alpha1.NodePool) {
+	l.takeTemplate(p)
+	setNamed(l, l.pools, p.Name, p)
+}
 
 // ForgetPool drops a pool that was deleted.
 func (l *Live) ForgetPool(name string) { forgetNamed(l, l.pools, name) }

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ func (l *Live) SetClaim(c *v1alpha1.NodeClaim) {
 		return
 	}
 	if old != nil && old.UID != c.UID {
-		delete(l.claims.expired, old.UID)
+		l.dropClaim(old.UID)
 	}
 	l.replaceClaim(old, c)
 }
@@ -44,7 +45,7 @@ func (l *Live) ForgetClaim(name string, uid types.UID) {
 	defer l.mu.Unlock()
 	l.gone.Add(uid, true)
 	if old := l.claims.byName[name]; old != nil && old.UID == uid {
-		delete(l.claims.expired, uid)
+		l.dropClaim(uid)
 		l.replaceClaim(old, nil)
 	}
 }
@@ -128,4 +129,25 @@ func (l *Live) Expire(now time.Time) time.Duration {
 		l.changed()
 	}
 	return next
+}
+
+// dropClaim forgets what was noted of a claim that is gone.
+func (l *Live) dropClaim(uid types.UID) {
+	delete(l.claims.expired, uid)
+	delete(l.took, uid)
+}
+
+// noteTaken notes that a claim's node took a pod of a kind that it was ordered for.
+func (l *Live) noteTaken(p *Pod) {
+	e := l.nodes[p.Node]
+	if e == nil || e.Claim == "" {
+		return
+	}
+	c := l.claims.byName[e.Claim]
+	if c == nil || len(c.Spec.OrderedFor) == 0 {
+		return
+	}
+	if key := PodsKey(p.Ask); slices.Contains(c.Spec.OrderedFor, key) && !slices.Contains(l.took[c.UID], key) {
+		l.took[c.UID] = append(l.took[c.UID], key)
+	}
 }

@@ -36,6 +36,9 @@ func (l *Live) takePod(fresh *Pod, now time.Time) {
 	l.pods[fresh.UID] = fresh
 	l.gone.Remove(fresh.UID)
 	l.countPod(old, fresh)
+	if fresh.Node != "" && (old == nil || old.Node == "") {
+		l.noteTaken(fresh)
+	}
 	l.followHold(old, fresh, now)
 	l.settleReservation(fresh.UID, nil)
 	l.followPlaced(fresh)

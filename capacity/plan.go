@@ -52,14 +52,15 @@ func NewPlan(v *View, now time.Time) Plan {
 	p.roomy()
 	for _, b := range p.batches {
 		p.settle(b)
-		p.giveUp(b)
 	}
 	p.reserve()
+	p.brake()
 	p.buy()
 	p.keepMinimum()
 	p.explain()
 	p.plan.Next = p.market.next(p.unserved)
 	p.sum()
+	p.noteKinds()
 	return p.plan
 }
 
@@ -71,7 +72,7 @@ type planner struct {
 
 	open, coming []*place
 	homes        map[types.UID][]home // where room is kept for a pod
-	vain         map[types.UID]int    // machines that came up for a pod and did not take it
+	brakes       *brakes
 	batches      []*batch
 	market       *market
 	unserved     bool // a pod got nothing, or a pool is below its minimum
@@ -82,31 +83,12 @@ func newPlanner(v *View, now time.Time) *planner {
 	classes, k := classify(sim, v.Shortfalls)
 	p := &planner{
 		v: v, sim: sim, plan: Plan{Outcomes: make(map[types.UID]Outcome, len(v.Shortfalls))},
-		vain: boughtInVain(v, now), market: newMarket(v, sim, k, now),
+		brakes: newBrakes(v, now), market: newMarket(v, sim, k, now),
 	}
 	p.findPlaces()
 	p.findHomes()
 	p.batches = p.group(classes)
 	return p
-}
-
-// vainMachines is how many machines are bought for a pod that does not take them.
-const vainMachines = 2
-
-// boughtInVain counts for each pod the machines that were ordered for it and are Ready for longer than room on them is
-// kept.
-func boughtInVain(v *View, now time.Time) map[types.UID]int {
-	vain := map[types.UID]int{}
-	for _, c := range v.Claims {
-		ready := c.Object.Status.ReadyAt
-		if ready == nil || now.Sub(ready.Time) <= ReservationTTL {
-			continue
-		}
-		for _, ref := range c.Object.Spec.Reserved {
-			vain[ref.UID]++
-		}
-	}
-	return vain
 }
 
 // maxReserved is the most pods that spec.reserved of a claim may list.

@@ -114,6 +114,9 @@ func (b *blueprint) judge(a *Ask) Verdict {
 
 // admits says whether the machine's node takes a pod of the class, if there is room.
 func (b *blueprint) admits(c *class) bool {
+	if _, barred := b.vendor.barred[c.ask.Signature]; barred {
+		return false
+	}
 	if c.ask.byName {
 		return b.admitsByName(c)
 	}

@@ -45,6 +45,8 @@ type vendor struct {
 	market *market
 	// families by the labels of their shapes
 	families map[string]*family
+
+	barred map[string]Reason // kinds of pods (Ask.Signature) that nothing is bought for
 }
 
 func newMarket(v *View, sim *Simulation, k kinds, now time.Time) *market {

@@ -32,17 +32,6 @@ func (p *planner) stays(c *Class, s *Shortfall) bool {
 	return false
 }
 
-// giveUp leaves pods out of what is bought for which machines came up that they did not take.
-func (p *planner) giveUp(b *batch) {
-	b.pods = slices.DeleteFunc(b.pods, func(s *Shortfall) bool {
-		vain := p.vain[s.Pod.UID] >= vainMachines
-		if vain {
-			p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: Unserved, Reason: Reason{Code: CodeBought}}
-		}
-		return vain
-	})
-}
-
 // roomy leaves nodes out that have no room for the smallest pod there is.
 func (p *planner) roomy() {
 	if len(p.batches) == 0 {
@@ -59,7 +48,7 @@ func (p *planner) roomy() {
 }
 
 // settle gives the pods of a batch the room that there is, first fit: on open nodes, then on machines in flight. A pod
-// that cannot be judged for a machine that is not there, or that left machines unused, takes only the former.
+// that cannot be judged for a machine that is not there takes only the former, as do pods that such machines did not take.
 func (p *planner) settle(b *batch) {
 	ask := b.class.ask
 	if len(b.pods) == 0 || ask.Unjudged.Code == CodeSchedulingGroup {
@@ -68,12 +57,13 @@ func (p *planner) settle(b *batch) {
 	open, coming := p.takers(p.open, b.class.sim), &takers{}
 	if ask.Unjudged.Code == "" {
 		coming = p.takers(p.coming, b.class.sim)
+		coming.places = slices.DeleteFunc(coming.places, func(pl *place) bool { return !p.brakes.trusts(pl.Claim, ask) })
 	}
 	if len(open.places) == 0 && len(coming.places) == 0 {
 		return
 	}
 	b.pods = slices.DeleteFunc(b.pods, func(s *Shortfall) bool {
-		return p.settleOpen(b.class, s, open) || p.vain[s.Pod.UID] < vainMachines && p.settleComing(b.class, s, coming)
+		return p.settleOpen(b.class, s, open) || p.settleComing(b.class, s, coming)
 	})
 }
 

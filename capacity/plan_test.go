@@ -93,22 +93,6 @@ func TestNextIsTheEndOfTheFirstBackOffThatSomebodyWaitsFor(t *testing.T) {
 	require.Equal(t, Outcome{Fate: Ordered, Claim: "b-001"}, later.Outcomes["web-0"])
 }
 
-func TestMachinesInVainCountOnceTheirRoomIsNoLongerKept(t *testing.T) {
-	w := newWorld(makePool("p", 9, small()))
-	w.pending("web", 1, "cpu", "1")
-	for i := range 2 {
-		c := makeClaim(SlotName("p", i), fmt.Sprintf("gone-%d", i), "web-0")
-		c.Spec.Pool, c.Spec.Release = "p", &v1alpha1.Release{Reason: "Idle"}
-		w.claims = append(w.claims, c)
-	}
-	at := func(after time.Duration) Outcome {
-		now := start.Add(after)
-		return NewPlan(w.view(0, now), now).Outcomes["web-0"]
-	}
-	require.Equal(t, Ordered, at(ReservationTTL).Fate)
-	require.Equal(t, Reason{Code: CodeBought}, at(ReservationTTL+1).Reason)
-}
-
 func TestAViewIsNotChangedByAPlan(t *testing.T) {
 	for seed := range int64(20) {
 		w := randomWorld(seed)

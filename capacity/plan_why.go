@@ -46,13 +46,16 @@ func (m *market) why(c *class) Outcome {
 func nearness(c Code) int {
 	return slices.Index([]Code{
 		CodeTaint, CodeAffinity, CodeInsufficient, CodeResourceClaims, CodeTooManyPods, CodeTooLarge,
-		CodePoolNotReady, CodePoolBackoff, CodePoolLimit,
+		CodePoolNotReady, CodePoolBackoff, CodeBought, CodePoolLimit,
 	}, c)
 }
 
 // whyNot is why a pool does not take a class: its nodes would refuse the pod, or have no room for it, or the pool may not
 // grow.
 func (m *market) whyNot(s *vendor, c *class) Reason {
+	if r, barred := s.barred[c.ask.Signature]; barred {
+		return r
+	}
 	var refused, short Reason
 	for _, b := range s.models() {
 		v := b.judge(c.ask)

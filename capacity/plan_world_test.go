@@ -57,7 +57,7 @@ func (w *world) view(seed int64, now time.Time) *View {
 		add(func() { l.SetDaemonSet(d) })
 	}
 	for _, c := range w.claims {
-		add(func() { l.SetClaim(c) })
+		add(func() { l.SetClaim(w.ordered(c)) })
 	}
 	for class, name := range w.served {
 		add(func() { l.SetDeviceClass(deviceClass(class, name)) })
@@ -76,6 +76,24 @@ func (w *world) view(seed int64, now time.Time) *View {
 	}
 	l.Expire(now)
 	return l.View()
+}
+
+// ordered is a claim that says what kinds of pods it was ordered for.
+func (w *world) ordered(c *v1alpha1.NodeClaim) *v1alpha1.NodeClaim {
+	if c.Spec.OrderedFor != nil {
+		return c
+	}
+	var pods []*Pod
+	for _, ref := range c.Spec.Reserved {
+		for _, p := range w.pods {
+			if p.UID == ref.UID {
+				pods = append(pods, PodOf(p))
+			}
+		}
+	}
+	c = c.DeepCopy()
+	c.Spec.OrderedFor = KindsOf(pods)
+	return c
 }
 
 // apply carries a plan out as far as the API server is concerned.

@@ -32,7 +32,7 @@ const (
 	CodePoolBackoff     Code = "PoolBackoff"     // a pool would do, but its last machines failed
 	CodePoolNotReady    Code = "PoolNotReady"    // a pool would do, but its provider is missing or not usable
 	CodeTooLarge        Code = "TooLarge"        // no shape has so much room
-	CodeBought          Code = "BoughtInVain"    // machines bought for this pod came up and it did not take them
+	CodeBought          Code = "BoughtInVain"    // machines came up for such pods and did not take them
 	CodePreemptNever    Code = "PreemptNever"    // the pod's preemptionPolicy is Never
 	CodeNotOurs         Code = "NotOurs"         // another scheduler makes room for the pod
 	CodeNoVictims       Code = "NoVictims"       // no node where pods of lower priority could make room
@@ -115,7 +115,7 @@ func (r Reason) poolText() string {
 		CodePoolBackoff:     "backing off after failed machines",
 		CodePoolNotReady:    "provider not ready",
 		CodeTooLarge:        "no shape is large enough",
-		CodeBought:          "machines came up for this pod and it did not take them",
+		CodeBought:          "machines came up for such pods in vain",
 		CodePreemptNever:    "the pod's preemptionPolicy is Never",
 		CodeNotOurs:         "another scheduler makes room for this pod",
 		CodeNoVictims:       "no node where pods of lower priority could make room",

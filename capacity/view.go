@@ -28,6 +28,8 @@ type View struct {
 	Claims []*Claim
 	// Reserved are the pods that a claim keeps room for and that have neither a node nor a hold, by claim name.
 	Reserved map[string][]*Pod
+	// Templates are the TemplateHash of each pool, by name.
+	Templates map[string]string
 	// Pools by falling weight, then name.
 	Pools []*v1alpha1.NodePool
 	// Providers by name.
@@ -77,6 +79,10 @@ func (l *Live) View() *View {
 		v.Pools = append(v.Pools, p)
 	}
 	SortPools(v.Pools)
+	v.Templates = make(map[string]string, len(v.Pools))
+	for _, p := range v.Pools {
+		v.Templates[p.Name] = l.templates[p.Name].hash
+	}
 	for _, s := range l.ledger.byPod {
 		c := *s
 		v.Shortfalls = append(v.Shortfalls, &c)
@@ -135,7 +141,9 @@ func (l *Live) viewClaims(v *View) {
 		}
 	}
 	for _, c := range l.claims.byName {
-		v.Claims = append(v.Claims, viewClaim(c, byClaim[c.Name], v.Daemons))
+		claim := viewClaim(c, byClaim[c.Name], v.Daemons)
+		claim.Took = slices.Clone(l.took[c.UID])
+		v.Claims = append(v.Claims, claim)
 	}
 	slices.SortFunc(v.Claims, func(a, b *Claim) int { return strings.Compare(a.Object.Name, b.Object.Name) })
 }

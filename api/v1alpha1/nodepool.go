@@ -328,8 +328,8 @@ type Circuit struct {
 	Reason string `json:"reason"`
 	// +optional
 	Message string `json:"message,omitempty"`
-	// made is when the first machine in vain was ordered. A machine made then or later that takes such a pod closes the
-	// circuit.
+	// made is when the first machine in vain was ordered. A newer machine that takes such a pod closes the circuit, and so
+	// does one of those in vain.
 	Made metav1.Time `json:"made"`
 	// since is when the last machine was found to be in vain.
 	Since metav1.Time `json:"since"`

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -194,6 +195,11 @@ func (p *Planner) reserve(ctx context.Context, reservations []capacity.Reservati
 		for _, pod := range r.Pods {
 			c.Spec.Reserved = append(c.Spec.Reserved, pod.Ref())
 		}
+		for _, kind := range capacity.KindsOf(r.Pods) {
+			if !slices.Contains(c.Spec.OrderedFor, kind) {
+				c.Spec.OrderedFor = append(c.Spec.OrderedFor, kind)
+			}
+		}
 		updated, err := p.Kube.UpdateClaim(ctx, c)
 		if err != nil {
 			if !Conflict(err) {
@@ -266,8 +272,10 @@ func (p *Planner) ordered(o capacity.Outcome) string {
 }
 
 func (p *Planner) tellPools(ctx context.Context, v *capacity.View, now time.Time) {
+	review := capacity.ReviewMachines(v, now)
+	p.settleClaims(ctx, v, review)
 	for _, pool := range v.Pools {
-		next := PoolStatus(pool, v, now)
+		next := PoolStatus(pool, v, review, now)
 		if samePoolStatus(pool.Status, next.Status) {
 			continue
 		}
@@ -278,5 +286,5 @@ func (p *Planner) tellPools(ctx context.Context, v *capacity.View, now time.Time
 }
 
 func samePoolStatus(a, b v1alpha1.NodePoolStatus) bool {
-	return a.Nodes == b.Nodes && a.InFlight == b.InFlight && slices.Equal(a.Conditions, b.Conditions)
+	return equality.Semantic.DeepEqual(a, b)
 }

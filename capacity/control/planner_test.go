@@ -32,13 +32,17 @@ type notebook struct {
 	control.Kube
 	mu         sync.Mutex
 	claims     map[string]*v1alpha1.NodeClaim
+	pools      map[string]*v1alpha1.NodePool
+	clock      func() time.Time // of creations; nil leaves them without a time
 	version    int
 	conditions []string
 	events     []string
 	fail       error // the next creation fails like this
 }
 
-func newNotebook() *notebook { return &notebook{claims: map[string]*v1alpha1.NodeClaim{}} }
+func newNotebook() *notebook {
+	return &notebook{claims: map[string]*v1alpha1.NodeClaim{}, pools: map[string]*v1alpha1.NodePool{}}
+}
 
 func (n *notebook) CreateClaim(_ context.Context, c *v1alpha1.NodeClaim) (*v1alpha1.NodeClaim, error) {
 	n.mu.Lock()
@@ -53,21 +57,33 @@ func (n *notebook) CreateClaim(_ context.Context, c *v1alpha1.NodeClaim) (*v1alp
 	c = c.DeepCopy()
 	n.version++
 	c.UID, c.ResourceVersion = types.UID(fmt.Sprint("uid-", n.version)), fmt.Sprint(n.version)
+	if n.clock != nil {
+		c.CreationTimestamp = metav1.NewTime(n.clock().Truncate(time.Second))
+	}
 	n.claims[c.Name] = c
 	return c, nil
 }
 
 func (n *notebook) UpdateClaim(_ context.Context, c *v1alpha1.NodeClaim) (*v1alpha1.NodeClaim, error) {
+	return n.store(c.DeepCopy()), nil
+}
+
+// store keeps a claim as a new version.
+func (n *notebook) store(c *v1alpha1.NodeClaim) *v1alpha1.NodeClaim {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	c = c.DeepCopy()
 	n.version++
 	c.ResourceVersion = fmt.Sprint(n.version)
 	n.claims[c.Name] = c
-	return c, nil
+	return c
 }
 
-func (n *notebook) UpdatePoolStatus(context.Context, *v1alpha1.NodePool) error { return nil }
+func (n *notebook) UpdatePoolStatus(_ context.Context, p *v1alpha1.NodePool) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pools[p.Name] = p.DeepCopy()
+	return nil
+}
 
 func (n *notebook) SetPodCondition(_ context.Context, ref v1alpha1.PodReference, c corev1.PodCondition) error {
 	n.mu.Lock()

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,9 +12,9 @@ import (
 	"github.com/muster-sh/muster/capacity"
 )
 
-// PoolStatus is a copy of the pool with what the view shows of it: its nodes, its machines in flight, and whether it can
-// grow.
-func PoolStatus(pool *v1alpha1.NodePool, v *capacity.View, now time.Time) *v1alpha1.NodePool {
+// PoolStatus is a copy of the pool with what the view shows of it: its nodes, its machines in flight, whether it can
+// grow, and what became of its machines.
+func PoolStatus(pool *v1alpha1.NodePool, v *capacity.View, review capacity.Review, now time.Time) *v1alpha1.NodePool {
 	next := pool.DeepCopy()
 	next.Status.Nodes, next.Status.InFlight = 0, 0
 	claims := int32(0)
@@ -33,7 +34,36 @@ func PoolStatus(pool *v1alpha1.NodePool, v *capacity.View, now time.Time) *v1alp
 	ready.ObservedGeneration = pool.Generation
 	ready.LastTransitionTime = metav1.NewTime(now)
 	meta.SetStatusCondition(&next.Status.Conditions, ready)
+	next.Status.Template = v.Template(pool)
+	next.Status.Circuits = review.Circuits[pool.Name]
+	braked := braked(next.Status.Circuits)
+	braked.ObservedGeneration = pool.Generation
+	braked.LastTransitionTime = metav1.NewTime(now)
+	meta.SetStatusCondition(&next.Status.Conditions, braked)
 	return next
+}
+
+// maxNamed bounds how many open circuits a condition names.
+const maxNamed = 5
+
+// braked says for which pods the pool buys nothing because its machines came up in vain.
+func braked(circuits []v1alpha1.Circuit) metav1.Condition {
+	var open []string
+	for i := range circuits {
+		if c := &circuits[i]; c.Open() {
+			open = append(open, fmt.Sprintf("pods like %s: %s", c.Example, c.Message))
+		}
+	}
+	if len(open) == 0 {
+		return metav1.Condition{Type: v1alpha1.ConditionBraked, Status: metav1.ConditionFalse, Reason: "MachinesTaken"}
+	}
+	text := strings.Join(open[:min(len(open), maxNamed)], "; ")
+	if more := len(open) - maxNamed; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return metav1.Condition{
+		Type: v1alpha1.ConditionBraked, Status: metav1.ConditionTrue, Reason: string(capacity.CodeBought), Message: text,
+	}
 }
 
 // growth says whether the pool can grow.
