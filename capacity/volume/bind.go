@@ -5,24 +5,35 @@ import "slices"
 // find is what VolumeBinding does for one node: bound volumes must be reached from it; every claim that waits gets a
 // volume that is there or, failing that, one to be made. It returns what the claims would get.
 func (s *State) find(n *need, at *Site) ([]promise, Refusal) {
-	missing := false
-	for _, v := range n.bound {
-		if v == nil {
-			missing = true
-			break
-		}
-		if r := v.reached(at); r.Cause != None {
-			return nil, r
-		}
+	unreached, missing := n.reached(at)
+	if unreached.Cause == Unreadable || unreached.Cause != None && !n.fragile {
+		return nil, unreached
 	}
-	found, r := s.bind(n.waiting, at)
-	if r.Cause == None && missing {
-		r = refuse(VolumeMissing, "")
-	}
-	if r.Cause != None {
-		return nil, r
+	found, unbound := s.bind(n.waiting, at)
+	switch {
+	case unbound.Cause == Unreadable:
+		return nil, unbound // the scheduler fails, whatever else it found
+	case unreached.Cause != None:
+		return nil, unreached
+	case unbound.Cause != None:
+		return nil, unbound
+	case missing:
+		return nil, refuse(VolumeMissing, "")
 	}
 	return found, Refusal{}
+}
+
+// reached asks about bound volumes in their order, up to one that does not exist.
+func (n *need) reached(at *Site) (r Refusal, missing bool) {
+	for _, v := range n.bound {
+		if v == nil {
+			return Refusal{}, true
+		}
+		if r := v.reached(at); r.Cause != None {
+			return r, false
+		}
+	}
+	return Refusal{}, false
 }
 
 // reached says whether a node reaches a volume. An in-tree volume is asked as its CSI driver sees it where the node's

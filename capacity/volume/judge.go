@@ -58,7 +58,8 @@ func (s *State) limit(d *Demand, n *need, at *Site) Refusal {
 		if !limited || slices.ContainsFunc(n.attach[:i], func(b attachment) bool { return b.driver == a.driver }) {
 			continue
 		}
-		if int64(at.drivers[a.driver]+s.left(a.driver, at)+at.fresh(a.driver, n.attach)) > most {
+		// A node that has too many already takes a pod that adds none.
+		if fresh := at.fresh(a.driver, n.attach); fresh > 0 && int64(at.drivers[a.driver]+s.left(a.driver, at)+fresh) > most {
 			return refuse(TooManyVolumes, a.driver)
 		}
 	}

@@ -183,6 +183,16 @@ func limits(node string, most int32) *storagev1.CSINode {
 	}}}
 }
 
+// attachedTo is what the attach-detach controller writes for a volume of the driver.
+func attachedTo(node, volume string) *storagev1.VolumeAttachment {
+	return &storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{Name: node + "-" + volume},
+		Spec: storagev1.VolumeAttachmentSpec{
+			Attacher: driver, NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume},
+		},
+	}
+}
+
 func tracking(on bool) *storagev1.CSIDriver {
 	return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{StorageCapacity: &on}}
 }

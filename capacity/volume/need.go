@@ -12,6 +12,7 @@ type need struct {
 	once    []claimKey    // claims for one pod at a time
 	bound   []*persistent // nil for a volume that does not exist
 	waiting []*claim      // to be bound with the pod, by size
+	fragile bool          // the selector of one of them cannot be read
 	zones   []zone
 	attach  []attachment
 }
@@ -34,7 +35,7 @@ func (f *Frozen) need(d *Demand) *need {
 		if c.bound {
 			n.bound = append(n.bound, f.volumes[c.volume])
 		} else {
-			n.waiting = append(n.waiting, c)
+			n.waiting, n.fragile = append(n.waiting, c), n.fragile || c.unreadable
 		}
 		if a, counted := f.attachment(c); counted {
 			n.attach = append(n.attach, a)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/muster-sh/muster/capacity"
@@ -14,6 +15,7 @@ type cluster struct {
 	nodes      []*corev1.Node
 	namespaces []*corev1.Namespace
 	pods       []*corev1.Pod // bound, nominated or pending
+	storage    []metav1.Object
 }
 
 // placed are the pods that take room on a node: bound ones, and those assumed to be on the node they were sent to. The
@@ -59,6 +61,9 @@ func (c *cluster) view() *capacity.View {
 	live := capacity.NewLive(capacity.Schedulers{Place: sets.New(schedulerName)})
 	for _, n := range c.namespaces {
 		live.SetNamespace(n)
+	}
+	for _, o := range c.storage {
+		live.SetStorage(o)
 	}
 	for _, n := range c.nodes {
 		live.SetNode(n, epoch)

@@ -24,6 +24,14 @@ var pluginOf = map[capacity.Code]string{
 	capacity.CodePodAffinity:     names.InterPodAffinity,
 	capacity.CodePodAntiAffinity: names.InterPodAffinity,
 	capacity.CodeAvoided:         names.InterPodAffinity,
+	capacity.CodeDiskConflict:    names.VolumeRestrictions,
+	capacity.CodeVolumeInUse:     names.VolumeRestrictions,
+	capacity.CodeTooManyVolumes:  names.NodeVolumeLimits,
+	capacity.CodeVolumeMissing:   names.VolumeBinding,
+	capacity.CodeVolumeAffinity:  names.VolumeBinding,
+	capacity.CodeNoVolume:        names.VolumeBinding,
+	capacity.CodeNoStorage:       names.VolumeBinding,
+	capacity.CodeVolumeZone:      names.VolumeZone,
 }
 
 // disagreement says how two answers differ; empty where they do not. The plugin is compared where a Filter refused: a
@@ -33,6 +41,11 @@ func disagreement(theirs answer, ours capacity.Verdict) string {
 	case theirs.fits != ours.Fits:
 		return "whether the pod fits"
 	case theirs.fits || theirs.plugin == "":
+		return ""
+	case theirs.failed || ours.Reason.Code == capacity.CodeVolumeUnreadable:
+		if theirs.failed != (ours.Reason.Code == capacity.CodeVolumeUnreadable) {
+			return "whether kube-scheduler fails"
+		}
 		return ""
 	case pluginOf[ours.Reason.Code] != theirs.plugin:
 		return "which plugin refuses"
@@ -46,9 +59,14 @@ func disagreement(theirs answer, ours capacity.Verdict) string {
 // compare judges pods on all nodes of a cluster both ways. c is the cluster as it stands, s the same in Muster's terms;
 // it returns the number of triples compared and the first disagreement.
 func (s *scheduler) compare(ctx context.Context, c *cluster, sim *simulation, pods []*corev1.Pod) (int, error) {
-	if err := s.load(c); err != nil {
+	if err := s.load(ctx, c); err != nil {
 		return 0, err
 	}
+	return s.ask(ctx, c, sim, pods)
+}
+
+// ask is compare for a cluster that the plugins were shown already.
+func (s *scheduler) ask(ctx context.Context, c *cluster, sim *simulation, pods []*corev1.Pod) (int, error) {
 	count := 0
 	for _, p := range pods {
 		answers, err := s.filter(ctx, p)

@@ -14,9 +14,13 @@ import (
 type gen struct {
 	*rand.Rand
 	count int // pods so far
+
+	seed    uint64
+	volumes int // how many pods of a hundred have some
+	sizes   int // volumes so far
 }
 
-func newGen(seed uint64) *gen { return &gen{Rand: rand.New(rand.NewPCG(seed, 20261121))} }
+func newGen(seed uint64) *gen { return &gen{Rand: rand.New(rand.NewPCG(seed, 20261121)), seed: seed} }
 
 // What a pod, a node and a cluster may have. A kind of constraint is one entry; each is there in some pods and not in
 // others, and some clusters have none of a kind at all.
@@ -43,6 +47,9 @@ func (g *gen) cluster() *cluster {
 	rates := make([]int, len(podFeatures))
 	for i := range rates {
 		rates[i] = pick(g, 0, 0, 15, 50, 90)
+	}
+	if g.volumes > 0 && g.chance(60) {
+		clear(rates)
 	}
 	for range g.IntN(25) {
 		p := g.pod(rates)
@@ -89,6 +96,9 @@ func (g *gen) pod(rates []int) *corev1.Pod {
 		if g.chance(rates[i]) {
 			add(g, p)
 		}
+	}
+	if g.volumes > 0 && g.chance(g.volumes) {
+		g.mounts(p)
 	}
 	return p
 }

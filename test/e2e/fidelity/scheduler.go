@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
@@ -33,6 +35,7 @@ type scheduler struct {
 	framework framework.Framework
 	snapshot  *snapshot
 	informers informers.SharedInformerFactory
+	binder    *binder
 }
 
 // snapshot is what the plugins see; each cluster has its own.
@@ -46,14 +49,28 @@ func newScheduler(ctx context.Context) (*scheduler, error) {
 	}
 	client := fake.NewClientset()
 	s := &scheduler{snapshot: &snapshot{cache.NewEmptySnapshot()}, informers: informers.NewSharedInformerFactory(client, 0)}
-	s.framework, err = runtime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile(defaults.Profiles[0].PluginConfig),
+	csiNodes := nodevolumelimits.NewCSIManager(s.informers.Storage().V1().CSINodes().Lister())
+	s.framework, err = runtime.NewFramework(ctx, s.registry(), profile(defaults.Profiles[0].PluginConfig),
 		runtime.WithSnapshotSharedLister(s.snapshot), runtime.WithInformerFactory(s.informers), runtime.WithClientSet(client),
-		runtime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(s.informers.Storage().V1().CSINodes().Lister())),
-		runtime.WithParallelism(1))
+		runtime.WithSharedCSIManager(csiNodes), runtime.WithParallelism(1))
 	if err != nil {
 		return nil, fmt.Errorf("build the scheduler's framework: %w", err)
 	}
 	return s, nil
+}
+
+// registry has the in-tree plugins, and keeps the one that assumes bindings of volumes.
+func (s *scheduler) registry() runtime.Registry {
+	all := plugins.NewInTreeRegistry()
+	make := all[names.VolumeBinding]
+	all[names.VolumeBinding] = func(ctx context.Context, args k8sruntime.Object, h fwk.Handle) (fwk.Plugin, error) {
+		p, err := make(ctx, args, h)
+		if vb, ok := p.(*volumebinding.VolumeBinding); ok {
+			s.binder = &binder{vb, map[*corev1.Pod]fwk.CycleState{}}
+		}
+		return p, err
+	}
+	return all
 }
 
 func profile(args []config.PluginConfig) *config.KubeSchedulerProfile {
@@ -83,19 +100,36 @@ type answer struct {
 	plugin string
 	// resolvable says whether pods that leave could make the node fit.
 	resolvable bool
-	text       string
+	// failed says that the plugin itself does.
+	failed bool
+	text   string
 }
 
 // load shows the plugins another cluster.
-func (s *scheduler) load(c *cluster) error {
-	s.snapshot.Snapshot = cache.NewSnapshot(c.placed(), c.nodes)
+func (s *scheduler) load(ctx context.Context, c *cluster) error {
+	if err := s.loadStorage(c); err != nil {
+		return err
+	}
+	s.look(c)
 	namespaces := s.informers.Core().V1().Namespaces().Informer().GetIndexer()
 	objects := make([]any, 0, len(c.namespaces))
 	for _, n := range c.namespaces {
 		objects = append(objects, n)
 	}
-	return namespaces.Replace(objects, "")
+	if err := namespaces.Replace(objects, ""); err != nil {
+		return err
+	}
+	clear(s.binder.states)
+	for _, p := range c.assumed() {
+		if n, err := s.snapshot.Get(p.Status.NominatedNodeName); err == nil && len(p.Spec.Volumes) > 0 {
+			s.binder.send(ctx, p, n)
+		}
+	}
+	return nil
 }
+
+// look takes the snapshot that a scheduling cycle begins with.
+func (s *scheduler) look(c *cluster) { s.snapshot.Snapshot = cache.NewSnapshot(c.placed(), c.nodes) }
 
 // filter asks about one pod and every node, as a scheduling cycle does.
 func (s *scheduler) filter(ctx context.Context, pod *corev1.Pod) (map[string]answer, error) {
@@ -124,5 +158,5 @@ func refused(status *fwk.Status) answer {
 	if status.IsSuccess() {
 		return answer{fits: true}
 	}
-	return answer{plugin: status.Plugin(), resolvable: status.Code() == fwk.Unschedulable, text: status.Message()}
+	return answer{plugin: status.Plugin(), resolvable: status.Code() == fwk.Unschedulable, failed: status.Code() == fwk.Error, text: status.Message()}
 }
