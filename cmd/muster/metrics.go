@@ -12,6 +12,8 @@ import (
 type metrics struct {
 	passes   prometheus.Counter
 	bought   prometheus.Counter
+	cost     prometheus.Gauge
+	least    prometheus.Gauge
 	fates    *prometheus.GaugeVec
 	machines *prometheus.GaugeVec
 	orphans  *prometheus.GaugeVec
@@ -25,6 +27,12 @@ func newMetrics(r prometheus.Registerer, live *capacity.Live) *metrics {
 		bought: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "muster_machines_ordered_total", Help: "Claims created by the planner.",
 		}),
+		cost: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "muster_plan_cost", Help: "Cost per hour of the machines that the last plan which bought any ordered.",
+		}),
+		least: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "muster_plan_lower_bound", Help: "Cost per hour below which no plan could have carried the pods of these machines.",
+		}),
 		fates: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "muster_shortfall_pods", Help: "Pods without room by what the last plan does for them.",
 		}, []string{"fate"}),
@@ -35,13 +43,17 @@ func newMetrics(r prometheus.Registerer, live *capacity.Live) *metrics {
 			Name: "muster_provider_orphan_machines", Help: "Machines with our mark and without a claim.",
 		}, []string{"provider"}),
 	}
-	r.MustRegister(m.passes, m.bought, m.fates, m.machines, m.orphans, &claimStates{live: live})
+	r.MustRegister(m.passes, m.bought, m.cost, m.least, m.fates, m.machines, m.orphans, &claimStates{live: live})
 	return m
 }
 
 func (m *metrics) observePass(p control.Pass) {
 	m.passes.Inc()
 	m.bought.Add(float64(p.Created))
+	if p.Created > 0 {
+		m.cost.Set(p.Cost)
+		m.least.Set(p.LowerBound)
+	}
 	for _, fate := range []capacity.Fate{capacity.FitsNow, capacity.Waits, capacity.Ordered, capacity.Unserved} {
 		m.fates.WithLabelValues(string(fate)).Set(float64(p.Fates[fate]))
 	}

@@ -31,6 +31,8 @@ type planSummary struct {
 	Machines int `json:"machines"`
 	// CostPerHour of all machines to be bought.
 	CostPerHour float64 `json:"costPerHour"`
+	// LowerBound is a cost per hour below which nobody could carry the pods of these machines.
+	LowerBound float64 `json:"lowerBound"`
 	// PlanAgainSeconds is when a back-off ends that stands in the way; absent when none does.
 	PlanAgainSeconds float64 `json:"planAgainSeconds,omitempty"`
 }
@@ -84,9 +86,8 @@ func newPlanReport(v *capacity.View, p capacity.Plan, workloads map[types.UID]st
 	}
 	for _, c := range p.Creates {
 		r.Machines = append(r.Machines, newPlanMachine(c, v.Daemons, workloads))
-		r.Summary.CostPerHour += c.Cost
 	}
-	r.Summary.CostPerHour = rounded(r.Summary.CostPerHour, 1e6)
+	r.Summary.CostPerHour, r.Summary.LowerBound = rounded(p.Cost, 1e6), rounded(p.LowerBound, 1e6)
 	for _, c := range p.Reserve {
 		r.Reserved = append(r.Reserved, planReserve{Claim: c.Claim.Name, Pods: keysOf(c.Pods)})
 	}

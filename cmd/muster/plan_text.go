@@ -48,7 +48,8 @@ func (r planReport) writeMachines(out *strings.Builder) {
 		out.WriteString("\nNothing to buy.\n")
 		return
 	}
-	fmt.Fprintf(out, "\nMachines to buy: %d, %s per hour\n\n", r.Summary.Machines, money(r.Summary.CostPerHour))
+	fmt.Fprintf(out, "\nMachines to buy: %d, %s per hour (no plan could cost less than %s)\n\n",
+		r.Summary.Machines, money(r.Summary.CostPerHour), money(r.Summary.LowerBound))
 	counts := map[string]int{}
 	var order []string
 	for _, m := range r.Machines {
