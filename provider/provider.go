@@ -1,29 +1,14 @@
-// Package provider says what Muster asks of a backend that makes machines: four verbs, typed errors, and what each of
+// Package provider says what Muster asks of a backend that makes machines: five verbs, typed errors, and what each of
 // them promises. It knows no backend and takes no decision; the backends live in folders of their own and all pass the
 // one suite in providertest.
 package provider
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-)
-
-// Errors to act on; a backend wraps them with what it was doing. Whoever reads another error treats it as ErrUnknown.
-var (
-	// ErrNotFound means absent, after a complete look.
-	ErrNotFound = errors.New("machine not found")
-	// ErrNoCapacity means the backend refused to make the machine and made nothing.
-	ErrNoCapacity = errors.New("no capacity")
-	// ErrBusy means nothing was done because of other work; the same call may be made again later.
-	ErrBusy = errors.New("busy")
-	// ErrRefused means the backend will never do this as asked.
-	ErrRefused = errors.New("refused")
-	// ErrUnknown means that the call may or may not have been carried out, or that a look was not complete.
-	ErrUnknown = errors.New("outcome unknown")
 )
 
 // ID is a backend's own name of a machine.
@@ -34,10 +19,17 @@ type State string
 
 // The states of a machine.
 const (
+	// StateReserved means that the ID is chosen and nothing is made. The caller records the ID, so that a crash can lose
+	// no machine, and calls Create again with it.
+	StateReserved State = "reserved"
+	// StatePending means that the machine is there and that something of it is still to be asked for: call Create again.
+	StatePending  State = "pending"
 	StateCreating State = "creating" // accepted, not yet running
 	StateRunning  State = "running"
 	StateDeleting State = "deleting" // accepted, not yet gone
 	StateFailed   State = "failed"   // the backend gave it up; it may still hold resources
+	// StateKept means stopped and kept for another claim of its pool and shape. It has no claim.
+	StateKept State = "kept"
 )
 
 // Request is the machine wanted. Claim is its identity: two requests with one Claim UID are one machine.
@@ -45,8 +37,12 @@ type Request struct {
 	Claim    string
 	ClaimUID types.UID
 	Attempt  int32
-	Pool     string
-	Shape    string
+	// ID is the one that a StateReserved answer gave for this attempt and that is recorded in the claim; empty before.
+	ID    ID
+	Pool  string
+	Shape string
+	// Keep says that Delete shall stop this machine and keep it for a later claim, where the backend can.
+	Keep bool
 	// Resources is the machine's capacity.
 	Resources corev1.ResourceList
 	// Overhead is what of the capacity the node will not offer as allocatable.
@@ -72,23 +68,29 @@ type Machine struct {
 	Message string
 }
 
-// Provider is a backend. All verbs listen to ctx and are safe for concurrent use.
+// Provider is a backend. All verbs listen to ctx and are safe for concurrent use; a call that ctx ended is ErrUnknown.
 type Provider interface {
 	// Create asks for a machine and returns before it runs. It may be called again with the same ClaimUID and Attempt
-	// and then returns the machine that is there. While the claim has a machine of an earlier attempt, or one that is
-	// being deleted, it makes nothing and returns ErrBusy; an attempt that a later one has replaced is ErrRefused.
-	// ErrNoCapacity and ErrRefused mean that this call made nothing; after ErrUnknown the caller looks with Get, or
-	// calls again.
+	// and then returns the machine that is there. A backend that chooses IDs answers first with StateReserved, having
+	// made nothing. While the claim has a machine of an earlier attempt, or one that is being deleted, it makes nothing
+	// and returns ErrBusy; an attempt that a later one has replaced is ErrRefused. ErrNoCapacity, ErrBusy, ErrRefused and
+	// ErrMisconfigured mean that this call made nothing; after ErrUnknown the caller looks with Get, or calls again.
 	Create(ctx context.Context, r Request) (Machine, error)
 
-	// Get returns the machine of a claim, whatever its attempt. ErrNotFound means absent after a complete look.
-	Get(ctx context.Context, claim types.UID) (Machine, error)
+	// Get returns the machine of m.ClaimUID, whatever its attempt. m.ID is where the claim has recorded that it is, or
+	// empty. It changes nothing and may be called at any time. ErrNotFound means absent after a complete look.
+	Get(ctx context.Context, m Machine) (Machine, error)
 
 	// List returns every machine with our mark. A list that could not be completed is ErrUnknown, never a short list.
 	List(ctx context.Context) ([]Machine, error)
 
-	// Delete gives the machine back and returns before it is gone; it may be called again. It verifies that the
-	// machine carries our mark and the claim's UID before it touches it, and returns ErrRefused if not.
-	// ErrNotFound means it is gone, after a complete look.
+	// Delete gives the machine back, or keeps it if its Request said so, and returns before that is done. It is called
+	// again until it answers ErrNotFound: each call does what comes next (stop, prove it, destroy). It verifies that the
+	// machine carries our mark and the claim's UID before it touches it, and returns ErrRefused if not. ErrNotFound means
+	// that the claim has no machine any more, after a complete look.
 	Delete(ctx context.Context, m Machine) error
+
+	// Check tries what the verbs need (reach, credentials, permissions, templates, room) and changes nothing. It may be
+	// called at any time and returns when it is done. What is wrong is a Finding; it has no error of its own.
+	Check(ctx context.Context) []Finding
 }

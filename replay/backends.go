@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/control"
@@ -71,12 +70,12 @@ func (c *counted) Create(ctx context.Context, r provider.Request) (provider.Mach
 }
 
 // Get passes on.
-func (c *counted) Get(ctx context.Context, claim types.UID) (provider.Machine, error) {
-	m, err := c.inner.Get(ctx, claim)
+func (c *counted) Get(ctx context.Context, m provider.Machine) (provider.Machine, error) {
+	found, err := c.inner.Get(ctx, m)
 	if err == nil {
-		c.saw(m)
+		c.saw(found)
 	}
-	return m, err
+	return found, err
 }
 
 // List passes on.
@@ -92,3 +91,6 @@ func (c *counted) List(ctx context.Context) ([]provider.Machine, error) {
 func (c *counted) Delete(ctx context.Context, m provider.Machine) error {
 	return c.inner.Delete(ctx, m)
 }
+
+// Check passes on.
+func (c *counted) Check(ctx context.Context) []provider.Finding { return c.inner.Check(ctx) }

@@ -147,6 +147,10 @@ type NodeClaimStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
+	// reservedID is the name that the machine of this attempt will have at the provider, where the provider chooses it.
+	// It is written before the machine is made.
+	// +optional
+	ReservedID string `json:"reservedID,omitempty"`
 	// machineID is the provider's own name for the machine.
 	// +optional
 	MachineID string `json:"machineID,omitempty"`

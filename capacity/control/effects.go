@@ -39,7 +39,7 @@ func (r *Claims) performOne(ctx context.Context, claim *v1alpha1.NodeClaim, p *p
 		})
 	case lifecycle.Look:
 		h.outcome = r.call(ctx, claim, lifecycle.VerbLook, p, func(b provider.Provider) (provider.Machine, error) {
-			return b.Get(ctx, e.Claim)
+			return b.Get(ctx, e.Machine)
 		})
 	case lifecycle.Delete:
 		h.outcome = r.call(ctx, claim, lifecycle.VerbDelete, p, func(b provider.Provider) (provider.Machine, error) {

@@ -20,8 +20,8 @@ type Effect interface {
 // Create asks the provider for the machine.
 type Create struct{ Request provider.Request }
 
-// Look asks the provider for the machine of the claim (Get).
-type Look struct{ Claim types.UID }
+// Look asks the provider for the machine of the claim (Get). Machine is what the claim remembers of it.
+type Look struct{ Machine provider.Machine }
 
 // Delete gives this machine back.
 type Delete struct{ Machine provider.Machine }

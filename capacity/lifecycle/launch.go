@@ -28,7 +28,7 @@ func (s *step) order(attempt int32) {
 		s.c.Spec.Shape, s.c.Spec.Provider, attempt, max(attempt, s.c.Spec.MaxAttempts)))
 	st := &s.c.Status
 	st.Attempts = attempt
-	st.MachineID, st.ProviderID, st.SystemUUID, st.Host, st.Zone, st.NodeName = "", "", "", "", "", ""
+	st.ReservedID, st.MachineID, st.ProviderID, st.SystemUUID, st.Host, st.Zone, st.NodeName = "", "", "", "", "", "", ""
 	st.LaunchedAt, st.RegisteredAt, st.ReadyAt = nil, nil, nil
 	s.no(v1alpha1.ConditionLaunched, ReasonOrdered, st.Message)
 }
@@ -70,7 +70,7 @@ func ordering(s *step) {
 		return
 	}
 	if s.c.Status.Errors > 0 && !s.absentSince(s.c.Status.NextAttempt) {
-		s.do(Look{Claim: s.c.UID})
+		s.do(Look{Machine: s.recorded()})
 		return
 	}
 	s.do(Create{Request: s.request()})
@@ -86,7 +86,7 @@ func (s *step) givenUp() bool {
 	case errors.Is(out.Err, provider.ErrNoCapacity):
 		s.fail(ReasonNoCapacity, fmt.Sprintf("provider %s has no room for shape %s: %v", s.c.Spec.Provider,
 			s.c.Spec.Shape, out.Err), NoCapacityKept)
-	case errors.Is(out.Err, provider.ErrRefused):
+	case errors.Is(out.Err, provider.ErrRefused), errors.Is(out.Err, provider.ErrMisconfigured):
 		s.fail(ReasonRefused, fmt.Sprintf("provider %s refuses to make shape %s: %v", s.c.Spec.Provider,
 			s.c.Spec.Shape, out.Err), FailedKept)
 	default:
@@ -104,9 +104,27 @@ func making(s *step) {
 	case m.State == provider.StateRunning:
 		s.join()
 	case s.overdue():
+	case m.State == provider.StatePending:
+		s.proceed()
 	default:
 		s.say(fmt.Sprintf("provider %s is making machine %s%s", s.c.Spec.Provider, s.c.Status.MachineID, s.where()))
 		s.look(launchLook(s.now.Sub(s.c.Status.LaunchedAt.Time)))
+	}
+}
+
+// proceed asks for what is still to be asked for of a machine that is there. An answer that it is impossible goes the way
+// of a machine that failed.
+func (s *step) proceed() {
+	failed := s.retryLater()
+	s.say(fmt.Sprintf("provider %s is making machine %s%s", s.c.Spec.Provider, s.c.Status.MachineID, s.where()))
+	if failed {
+		s.say(s.c.Status.Message + ": " + s.c.Status.LastError)
+	}
+	if s.waiting() {
+		return
+	}
+	if s.due(launchLookFirst) {
+		s.do(Create{Request: s.request()})
 	}
 }
 
@@ -118,6 +136,7 @@ func (s *step) request() provider.Request {
 	c := s.c
 	return provider.Request{
 		Claim: c.Name, ClaimUID: c.UID, Attempt: c.Status.Attempts, Pool: c.Spec.Pool, Shape: c.Spec.Shape,
+		ID: provider.ID(c.Status.ReservedID),
 		Resources: c.Spec.Resources.DeepCopy(), Overhead: c.Spec.Overhead.DeepCopy(),
 	}
 }

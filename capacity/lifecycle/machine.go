@@ -65,7 +65,7 @@ func (s *step) absentSince(t *metav1.MicroTime) bool {
 // look asks for the machine of the claim, unless it was asked for a moment ago.
 func (s *step) look(every time.Duration) {
 	if s.due(every) {
-		s.do(Look{Claim: s.c.UID})
+		s.do(Look{Machine: s.recorded()})
 	}
 }
 

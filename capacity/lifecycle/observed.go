@@ -94,6 +94,7 @@ type Outcome struct {
 // kind leaves things as they were.
 func (s Sighting) After(o Outcome) Sighting {
 	switch {
+	case o.reserved():
 	case o.Err == nil && (o.Verb == VerbCreate || o.Verb == VerbLook):
 		return Seen(o.Machine, o.Began)
 	case o.Verb != VerbCreate && errors.Is(o.Err, provider.ErrNotFound):

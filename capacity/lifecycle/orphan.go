@@ -10,7 +10,7 @@ import (
 	"github.com/muster-sh/muster/provider"
 )
 
-// Orphans returns the machines that belong to no claim, sorted by their ID. One such list is a suspicion and no more:
+// Orphans returns the machines that belong to no claim and are not kept for the next one, sorted by their ID. One such list is a suspicion and no more:
 // the claims may come from a cache. Whoever deletes one of them saw it in two complete lists, and read the claims from
 // the API server after the second.
 func Orphans(machines []provider.Machine, claims []*v1alpha1.NodeClaim) []provider.Machine {
@@ -20,7 +20,7 @@ func Orphans(machines []provider.Machine, claims []*v1alpha1.NodeClaim) []provid
 	}
 	var orphans []provider.Machine
 	for _, m := range machines {
-		if !known[m.ClaimUID] {
+		if m.State != provider.StateKept && !known[m.ClaimUID] {
 			orphans = append(orphans, m)
 		}
 	}

@@ -54,7 +54,7 @@ func live(t *testing.T, chances []byte) *world {
 
 func TestNothingGoesWrongForGood(t *testing.T) {
 	for seed := range uint64(60) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { live(t, randomBytes(seed, int(seed%150)*60)) })
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { live(t, randomBytes(seed, int(seed%150)*60+int(seed%2))) })
 	}
 }
 
@@ -70,7 +70,7 @@ func randomBytes(seed uint64, n int) []byte {
 func TestTheRunsVisitEveryState(t *testing.T) {
 	seen := map[v1alpha1.ClaimState]int{}
 	for seed := range uint64(100) {
-		w := newWorld(t, randomBytes(seed, 6000))
+		w := newWorld(t, randomBytes(seed, 6000+int(seed%2)))
 		for i := 0; w.claim != nil && i < 300; i++ {
 			w.tick()
 			w.pass(w.doze())
@@ -87,7 +87,14 @@ func TestTheRunsVisitEveryState(t *testing.T) {
 }
 
 func TestAClaimBecomesReadyWhereNothingGoesWrong(t *testing.T) {
+	for _, byHand := range []bool{false, true} {
+		becomesReady(t, byHand)
+	}
+}
+
+func becomesReady(t *testing.T, byHand bool) {
 	w := newWorld(t, nil)
+	w.byHand = byHand
 	for w.claim.Status.State != v1alpha1.ClaimReady {
 		w.require(w.now.Sub(start) < time.Minute, "not ready after a minute: %s", w.claim.Status.State)
 		w.tick()
@@ -101,7 +108,7 @@ func TestAClaimBecomesReadyWhereNothingGoesWrong(t *testing.T) {
 
 func FuzzStep(f *testing.F) {
 	for seed := range uint64(8) {
-		f.Add(randomBytes(seed, 600))
+		f.Add(randomBytes(seed, 600+int(seed%2)))
 	}
 	f.Fuzz(func(t *testing.T, chances []byte) { live(t, chances) })
 }

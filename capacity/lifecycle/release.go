@@ -86,7 +86,11 @@ func (s *step) giveBack(m provider.Machine) {
 // recorded is the machine as the claim remembers it.
 func (s *step) recorded() provider.Machine {
 	st := s.c.Status
-	return provider.Machine{ID: provider.ID(st.MachineID), Claim: s.c.Name, ClaimUID: s.c.UID, Attempt: st.Attempts,
+	id := st.MachineID
+	if id == "" {
+		id = st.ReservedID
+	}
+	return provider.Machine{ID: provider.ID(id), Claim: s.c.Name, ClaimUID: s.c.UID, Attempt: st.Attempts,
 		ProviderID: st.ProviderID, SystemUUID: st.SystemUUID, Host: st.Host, Zone: st.Zone}
 }
 

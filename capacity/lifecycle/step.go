@@ -107,6 +107,8 @@ func (s *step) hear() {
 		s.o.Outcome = &heard
 		s.o.Machine = s.o.Machine.After(heard)
 		switch {
+		case heard.reserved():
+			s.c.Status.ReservedID, s.c.Status.LastError = string(heard.Machine.ID), ""
 		case heard.Err == nil:
 			s.c.Status.LastError = ""
 		case !heard.absent():
@@ -117,6 +119,9 @@ func (s *step) hear() {
 		s.o.Machine = Sighting{}
 	}
 }
+
+// reserved says that an ID was chosen and nothing made.
+func (o Outcome) reserved() bool { return o.Err == nil && o.Machine.State == provider.StateReserved }
 
 // absent says that this call is the proof of absence.
 func (o Outcome) absent() bool { return o.Verb != VerbCreate && errors.Is(o.Err, provider.ErrNotFound) }

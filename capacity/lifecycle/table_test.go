@@ -204,6 +204,8 @@ func TestPendingAndLaunching(t *testing.T) {
 			failed, []string{"event NoCapacity"}, time.Minute, "no room for shape m"},
 		{"fails for ten minutes when it is refused", launching, func(s *scene) { s.answer("create", provider.ErrRefused) },
 			failed, []string{"event LaunchRefused"}, 10 * time.Minute, "refuses to make"},
+		{"fails for ten minutes when an operator has to change something", launching, func(s *scene) { s.answer("create", provider.ErrMisconfigured) },
+			failed, []string{"event LaunchRefused"}, 10 * time.Minute, "refuses to make"},
 		{"waits when the backend is busy", launching, func(s *scene) { s.answer("create", provider.ErrBusy) }, launching, nil,
 			time.Second, "has not confirmed the machine, errors in a row: 1"},
 		{"waits when the answer is unknown", launching, func(s *scene) { s.answer("create", provider.ErrUnknown) }, launching, nil,

@@ -60,6 +60,8 @@ type world struct {
 	pods    []lifecycle.PodOnNode
 	memory  memory
 	lastRun lifecycle.Result
+	// byHand is a backend that chooses IDs first and makes machines in two calls.
+	byHand bool
 	trace   []string
 }
 
@@ -74,7 +76,7 @@ type memory struct {
 const foreign = provider.ID("somebody-elses")
 
 func newWorld(t *testing.T, chances []byte) *world {
-	return &world{t: t, chance: newChance(chances), now: start, claim: newClaim(), made: map[int32]*provider.Machine{},
+	return &world{t: t, byHand: len(chances)%2 == 1, chance: newChance(chances), now: start, claim: newClaim(), made: map[int32]*provider.Machine{},
 		live: map[int32]time.Time{}, late: map[int32]time.Time{}, dying: map[int32]time.Time{}, joined: map[int32]bool{}}
 }
 
@@ -240,7 +242,12 @@ func (w *world) answered(verb lifecycle.Verb, m provider.Machine, err error) {
 
 func (w *world) create(r provider.Request) (provider.Machine, error) {
 	switch {
+	case w.byHand && r.ID == "" && w.live[r.Attempt] == (time.Time{}):
+		return provider.Machine{ID: idOf(r.Attempt), ClaimUID: r.ClaimUID, Attempt: r.Attempt, State: provider.StateReserved}, nil
 	case w.live[r.Attempt] != (time.Time{}):
+		if m := w.made[r.Attempt]; m.State == provider.StatePending && !w.chance.of(5) {
+			m.State = provider.StateCreating
+		}
 	case len(w.live) > 0:
 		return provider.Machine{}, provider.ErrBusy
 	case w.chance.of(11):
@@ -265,12 +272,20 @@ func (w *world) make(attempt int32) {
 	if w.made[attempt] != nil {
 		return // carried out once already
 	}
-	w.made[attempt] = &provider.Machine{ID: provider.ID(fmt.Sprintf("vm-%d", attempt)), Claim: "std-000",
-		ClaimUID: "5d5c3f6e-0000-4000-8000-000000000001", Attempt: attempt, State: provider.StateCreating,
+	state := provider.StateCreating
+	if w.byHand {
+		state = provider.StatePending
+		w.require(w.claim == nil || w.claim.Status.Attempts != attempt || w.claim.Status.ReservedID == string(idOf(attempt)),
+			"made before its ID was written down")
+	}
+	w.made[attempt] = &provider.Machine{ID: idOf(attempt), Claim: "std-000",
+		ClaimUID: "5d5c3f6e-0000-4000-8000-000000000001", Attempt: attempt, State: state,
 		ProviderID: fmt.Sprintf("px://%d", attempt), Host: "h1"}
 	w.live[attempt] = w.now
 	w.require(len(w.live) == 1, "two machines of one claim: %v", w.live)
 }
+
+func idOf(attempt int32) provider.ID { return provider.ID(fmt.Sprintf("vm-%d", attempt)) }
 
 func (w *world) look() (provider.Machine, error) {
 	if w.chance.of(6) {

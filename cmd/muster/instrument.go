@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/provider"
 )
@@ -35,19 +33,14 @@ type measured struct {
 
 var outcomes = map[error]string{
 	provider.ErrNotFound: "not_found", provider.ErrNoCapacity: "no_capacity", provider.ErrBusy: "busy",
-	provider.ErrRefused: "refused",
+	provider.ErrRefused: "refused", provider.ErrMisconfigured: "misconfigured", provider.ErrUnknown: "unknown",
 }
 
 func outcome(err error) string {
 	if err == nil {
 		return "ok"
 	}
-	for known, name := range outcomes {
-		if errors.Is(err, known) {
-			return name
-		}
-	}
-	return "unknown"
+	return outcomes[provider.KindOf(err)]
 }
 
 func (m *measured) call(ctx context.Context, verb string, do func(context.Context) error) error {
@@ -64,8 +57,8 @@ func (m *measured) Create(ctx context.Context, r provider.Request) (machine prov
 	return machine, err
 }
 
-func (m *measured) Get(ctx context.Context, claim types.UID) (machine provider.Machine, err error) {
-	err = m.call(ctx, "get", func(ctx context.Context) error { machine, err = m.inner.Get(ctx, claim); return err })
+func (m *measured) Get(ctx context.Context, of provider.Machine) (machine provider.Machine, err error) {
+	err = m.call(ctx, "get", func(ctx context.Context) error { machine, err = m.inner.Get(ctx, of); return err })
 	return machine, err
 }
 
@@ -76,4 +69,9 @@ func (m *measured) List(ctx context.Context) (machines []provider.Machine, err e
 
 func (m *measured) Delete(ctx context.Context, machine provider.Machine) error {
 	return m.call(ctx, "delete", func(ctx context.Context) error { return m.inner.Delete(ctx, machine) })
+}
+
+func (m *measured) Check(ctx context.Context) (findings []provider.Finding) {
+	_ = m.call(ctx, "check", func(ctx context.Context) error { findings = m.inner.Check(ctx); return nil })
+	return findings
 }

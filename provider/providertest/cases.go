@@ -13,9 +13,23 @@ import (
 
 func create(t *testing.T, b Backend, r provider.Request) provider.Machine {
 	t.Helper()
-	m, err := b.Provider.Create(t.Context(), r)
+	m, err := b.order(t.Context(), r)
 	require.NoError(t, err)
 	return m
+}
+
+// order creates as a claim does: with the ID that it wrote down.
+func (b Backend) order(ctx context.Context, r provider.Request) (provider.Machine, error) {
+	m, err := b.Provider.Create(ctx, r)
+	if err != nil || m.State != provider.StateReserved {
+		return m, err
+	}
+	r.ID = m.ID
+	m, err = b.Provider.Create(ctx, r)
+	if err == nil && m.State == provider.StateReserved {
+		err = fmt.Errorf("machine %s is reserved for good: %w", m.ID, provider.ErrRefused)
+	}
+	return m, err
 }
 
 func createTwice(t *testing.T, b Backend) {
@@ -34,7 +48,7 @@ func found(t *testing.T, b Backend) {
 	require.Equal(t, r.Claim, m.Claim)
 	require.Equal(t, r.ClaimUID, m.ClaimUID)
 	require.Equal(t, r.Attempt, m.Attempt)
-	got, err := b.Provider.Get(t.Context(), r.ClaimUID)
+	got, err := b.Provider.Get(t.Context(), of(r.ClaimUID))
 	require.NoError(t, err)
 	require.Equal(t, m, got)
 	list, err := b.Provider.List(t.Context())
@@ -43,7 +57,7 @@ func found(t *testing.T, b Backend) {
 }
 
 func neverMade(t *testing.T, b Backend) {
-	_, err := b.Provider.Get(t.Context(), "nobody")
+	_, err := b.Provider.Get(t.Context(), of("nobody"))
 	require.ErrorIs(t, err, provider.ErrNotFound)
 	list, err := b.Provider.List(t.Context())
 	require.NoError(t, err)
@@ -56,7 +70,7 @@ func runs(t *testing.T, b Backend) {
 	r := request("std-000", 1)
 	create(t, b, r)
 	b.Advance(longEnough)
-	m, err := b.Provider.Get(t.Context(), r.ClaimUID)
+	m, err := b.Provider.Get(t.Context(), of(r.ClaimUID))
 	require.NoError(t, err)
 	require.Equal(t, provider.StateRunning, m.State)
 	require.NotEmpty(t, m.ProviderID+m.SystemUUID+m.NodeName, "something must tell its node")
@@ -67,7 +81,7 @@ func deletes(t *testing.T, b Backend) {
 	m := create(t, b, r)
 	b.Advance(longEnough)
 	require.NoError(t, b.Provider.Delete(t.Context(), m))
-	if got, err := b.Provider.Get(t.Context(), r.ClaimUID); err == nil {
+	if got, err := b.Provider.Get(t.Context(), of(r.ClaimUID)); err == nil {
 		require.Equal(t, provider.StateDeleting, got.State)
 		require.Equal(t, 1, b.Count(), "what it still says is there is there")
 	}
@@ -76,7 +90,7 @@ func deletes(t *testing.T, b Backend) {
 	}
 	b.Advance(longEnough)
 	require.ErrorIs(t, b.Provider.Delete(t.Context(), m), provider.ErrNotFound)
-	_, err := b.Provider.Get(t.Context(), r.ClaimUID)
+	_, err := b.Provider.Get(t.Context(), of(r.ClaimUID))
 	require.ErrorIs(t, err, provider.ErrNotFound)
 	require.Zero(t, b.Count())
 }
@@ -91,7 +105,7 @@ func nextAttempt(t *testing.T, b Backend) {
 	require.ErrorIs(t, b.Provider.Delete(t.Context(), first), provider.ErrNotFound)
 	second := create(t, b, request("std-000", 2))
 	require.Equal(t, int32(2), second.Attempt)
-	got, err := b.Provider.Get(t.Context(), uidOf("std-000"))
+	got, err := b.Provider.Get(t.Context(), of(uidOf("std-000")))
 	require.NoError(t, err)
 	require.Equal(t, second.Attempt, got.Attempt)
 	require.Equal(t, 1, b.Count())
@@ -101,7 +115,7 @@ func attemptOver(t *testing.T, b Backend) {
 	second := create(t, b, request("std-000", 2))
 	_, err := b.Provider.Create(t.Context(), request("std-000", 1))
 	require.Error(t, err)
-	got, err := b.Provider.Get(t.Context(), uidOf("std-000"))
+	got, err := b.Provider.Get(t.Context(), of(uidOf("std-000")))
 	require.NoError(t, err)
 	require.Equal(t, second, got)
 	require.Equal(t, 1, b.Count())
@@ -119,7 +133,7 @@ func wrongIdentity(t *testing.T, b Backend) {
 		change(&wrong)
 		require.ErrorIs(t, b.Provider.Delete(t.Context(), wrong), provider.ErrRefused, name)
 	}
-	got, err := b.Provider.Get(t.Context(), m.ClaimUID)
+	got, err := b.Provider.Get(t.Context(), of(m.ClaimUID))
 	require.NoError(t, err)
 	require.NotEqual(t, provider.StateDeleting, got.State)
 }
@@ -147,13 +161,13 @@ func sameName(t *testing.T, b Backend) {
 		require.Equal(t, r.ClaimUID, m.ClaimUID, "a machine of its own, or none")
 		require.NotEqual(t, old.ID, m.ID)
 	} else {
-		_, err = b.Provider.Get(t.Context(), r.ClaimUID)
+		_, err = b.Provider.Get(t.Context(), of(r.ClaimUID))
 		require.ErrorIs(t, err, provider.ErrNotFound)
 	}
 	imposter := old
 	imposter.ClaimUID = r.ClaimUID
 	require.ErrorIs(t, b.Provider.Delete(t.Context(), imposter), provider.ErrRefused)
-	got, err := b.Provider.Get(t.Context(), old.ClaimUID)
+	got, err := b.Provider.Get(t.Context(), of(old.ClaimUID))
 	require.NoError(t, err)
 	require.Equal(t, old, got)
 }
@@ -164,7 +178,7 @@ func cancelled(t *testing.T, b Backend) {
 	cancel()
 	_, err := b.Provider.Create(ctx, request("std-001", 1))
 	require.ErrorIs(t, err, provider.ErrUnknown)
-	_, err = b.Provider.Get(ctx, m.ClaimUID)
+	_, err = b.Provider.Get(ctx, of(m.ClaimUID))
 	require.ErrorIs(t, err, provider.ErrUnknown)
 	_, err = b.Provider.List(ctx)
 	require.ErrorIs(t, err, provider.ErrUnknown)

@@ -69,3 +69,6 @@ func request(claim string, attempt int32) provider.Request {
 }
 
 func uidOf(claim string) types.UID { return types.UID("9b1f3a52-0000-4000-8000-" + claim) }
+
+// of is all that a claim knows before its provider has named a machine.
+func of(claim types.UID) provider.Machine { return provider.Machine{ClaimUID: claim} }

@@ -60,7 +60,7 @@ func createOver(t *testing.T, b Backend, fault Fault) {
 
 func getOver(t *testing.T, b Backend, fault Fault) {
 	m := create(t, b, request("std-000", 1))
-	_, err := b.Provider.Get(b.broken(t, fault), m.ClaimUID)
+	_, err := b.Provider.Get(b.broken(t, fault), of(m.ClaimUID))
 	judge(t, fault, err)
 }
 
@@ -85,7 +85,7 @@ func deleteOver(t *testing.T, b Backend, fault Fault) {
 	}
 	b.Advance(longEnough)
 	require.ErrorIs(t, b.Provider.Delete(t.Context(), m), provider.ErrNotFound)
-	_, err := b.Provider.Get(t.Context(), other.ClaimUID)
+	_, err := b.Provider.Get(t.Context(), of(other.ClaimUID))
 	require.NoError(t, err, "and nothing but that machine")
 	require.Equal(t, 1, b.Count())
 }

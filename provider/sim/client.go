@@ -46,7 +46,7 @@ func NewClient(endpoint string, transport http.RoundTripper) (*Client, error) {
 
 // Create asks for a machine.
 func (c *Client) Create(ctx context.Context, r provider.Request) (provider.Machine, error) {
-	body, err := json.Marshal(wireRequest(r))
+	body, err := json.Marshal(toWireRequest(r))
 	if err != nil {
 		return provider.Machine{}, fmt.Errorf("create %s: encode: %w", r.Claim, err)
 	}
@@ -61,12 +61,12 @@ func (c *Client) Create(ctx context.Context, r provider.Request) (provider.Machi
 }
 
 // Get looks a machine up.
-func (c *Client) Get(ctx context.Context, claim types.UID) (provider.Machine, error) {
-	m, err := c.machine(ctx, http.MethodGet, "/machines/"+url.PathEscape(string(claim)), nil, claim)
+func (c *Client) Get(ctx context.Context, m provider.Machine) (provider.Machine, error) {
+	found, err := c.machine(ctx, http.MethodGet, "/machines/"+url.PathEscape(string(m.ClaimUID)), nil, m.ClaimUID)
 	if err != nil {
-		return provider.Machine{}, fmt.Errorf("get %s: %w", claim, err)
+		return provider.Machine{}, fmt.Errorf("get %s: %w", m.ClaimUID, err)
 	}
-	return m, nil
+	return found, nil
 }
 
 // List returns every machine, or ErrUnknown.
@@ -97,6 +97,18 @@ func (c *Client) Delete(ctx context.Context, m provider.Machine) error {
 		return fmt.Errorf("delete %s: answered with %.100q: %w", m.ID, answer, provider.ErrUnknown)
 	}
 	return nil
+}
+
+// Check tries whether the endpoint answers.
+func (c *Client) Check(ctx context.Context) []provider.Finding {
+	f := provider.Finding{Subject: "endpoint " + c.endpoint, Level: provider.LevelOK}
+	list, err := c.List(ctx)
+	if err != nil {
+		f.Level, f.Message, f.Hint = provider.LevelError, err.Error(), "see that muster sim runs there"
+	} else {
+		f.Message = fmt.Sprintf("answers and holds %d machines", len(list))
+	}
+	return []provider.Finding{f}
 }
 
 // machine makes a call that is answered with the machine of this claim.

@@ -66,6 +66,7 @@ var wireErrors = []struct {
 	{"NoCapacity", http.StatusInsufficientStorage, provider.ErrNoCapacity},
 	{"Busy", http.StatusConflict, provider.ErrBusy},
 	{"Refused", http.StatusUnprocessableEntity, provider.ErrRefused},
+	{"Misconfigured", http.StatusForbidden, provider.ErrMisconfigured},
 	{"Unknown", http.StatusInternalServerError, provider.ErrUnknown},
 }
 
@@ -98,7 +99,15 @@ type remote struct {
 func (r remote) Error() string { return r.message }
 func (r remote) Unwrap() error { return r.err }
 
-func (w wireRequest) request() provider.Request { return provider.Request(w) }
+func (w wireRequest) request() provider.Request {
+	return provider.Request{Claim: w.Claim, ClaimUID: w.ClaimUID, Attempt: w.Attempt, Pool: w.Pool, Shape: w.Shape,
+		Resources: w.Resources, Overhead: w.Overhead}
+}
+
+func toWireRequest(r provider.Request) wireRequest {
+	return wireRequest{Claim: r.Claim, ClaimUID: r.ClaimUID, Attempt: r.Attempt, Pool: r.Pool, Shape: r.Shape,
+		Resources: r.Resources, Overhead: r.Overhead}
+}
 
 func (w wireMachine) machine() provider.Machine { return provider.Machine(w) }
 
