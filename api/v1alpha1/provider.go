@@ -77,6 +77,7 @@ type SecretReference struct {
 // TLS says which server certificate is trusted. Without it the system's roots are.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.caBundle) && has(self.fingerprint))",message="caBundle and fingerprint exclude each other"
+// +kubebuilder:validation:XValidation:rule="!has(self.insecureSkipVerify) || !self.insecureSkipVerify || !(has(self.caBundle) || has(self.fingerprint))",message="insecureSkipVerify would make caBundle and fingerprint meaningless"
 type TLS struct {
 	// caBundle holds PEM certificates.
 	// +optional
@@ -85,6 +86,10 @@ type TLS struct {
 	// +kubebuilder:validation:Pattern=`^([0-9A-Fa-f]{2}:){31}[0-9A-Fa-f]{2}$`
 	// +optional
 	Fingerprint string `json:"fingerprint,omitempty"`
+	// insecureSkipVerify trusts any server: whoever is between can read the credentials and act with them. Muster warns by
+	// an event while it is set.
+	// +optional
+	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
 }
 
 // Sim configures the simulator that is built in: machines with a boot time and failures, and no hardware.
