@@ -19,6 +19,8 @@ type backends struct {
 	live   *capacity.Live
 	makers map[v1alpha1.ProviderType]maker
 	calls  *providerCalls
+	// warn tells what is dangerous about a Provider; nil tells nobody.
+	warn func(about *v1alpha1.Provider, reason, message string)
 
 	mu   sync.Mutex
 	made map[string]backend
@@ -51,6 +53,9 @@ func (b *backends) Backend(name string) (provider.Provider, error) {
 	p, err := makeOne(object)
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: %w: %w", name, provider.ErrUnknown, err)
+	}
+	if tls := object.Spec.TLS; tls != nil && tls.InsecureSkipVerify && b.warn != nil {
+		b.warn(object, "InsecureTLS", "spec.tls.insecureSkipVerify trusts any server: set caBundle or fingerprint instead")
 	}
 	p = &measured{name: name, inner: p, calls: b.calls}
 	b.made[name] = backend{generation: object.Generation, provider: p}

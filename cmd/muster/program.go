@@ -80,8 +80,17 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 	if err != nil {
 		return nil, err
 	}
-	sims := &simMaker{ctx: ctx, rest: config, log: log, clouds: map[string]*sim.Cloud{}}
-	p.backends = newBackends(p.live, p.metrics, map[v1alpha1.ProviderType]maker{v1alpha1.ProviderSim: sims.make})
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for Secrets: %w", err)
+	}
+	registry := &registry{kube: clients, log: log, now: time.Now,
+		sims: &simMaker{ctx: ctx, rest: config, log: log, clouds: map[string]*sim.Cloud{}}}
+	p.backends = newBackends(p.live, p.metrics, registry.makers())
+	p.backends.warn = func(about *v1alpha1.Provider, reason, message string) {
+		cluster.Event(control.Subject{Kind: "Provider", PodReference: v1alpha1.PodReference{Name: about.Name, UID: about.UID}},
+			true, reason, message)
+	}
 	p.loops = newLoops(p, cluster)
 	p.feed.OnClaim, p.feed.OnNode = p.loops.Wake, p.loops.WakeNode
 	return p, nil

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider/dial"
+)
+
+// registry is what backends are made with. It is the one place that names them.
+type registry struct {
+	sims *simMaker
+	kube kubernetes.Interface
+	log  *slog.Logger
+	now  func() time.Time
+}
+
+// makers lists the backends of this build: one line each.
+func (r *registry) makers() map[v1alpha1.ProviderType]maker {
+	return map[v1alpha1.ProviderType]maker{
+		v1alpha1.ProviderSim: r.sims.make,
+	}
+}
+
+// credentials are those of a Secret, read when they are used and fresh within dial.MaxAge. A nil reference has none.
+func (r *registry) credentials(ref *v1alpha1.SecretReference) *dial.Credentials {
+	return &dial.Credentials{Now: r.now, Read: func(ctx context.Context) (map[string][]byte, error) {
+		if ref == nil {
+			return nil, fmt.Errorf("spec.credentials names no Secret")
+		}
+		secret, err := r.kube.CoreV1().Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("secret %s/%s: %w", ref.Namespace, ref.Name, err)
+		}
+		return secret.Data, nil
+	}}
+}
