@@ -25,6 +25,7 @@ type blueprint struct {
 // machine's own names.
 type family struct {
 	vendor   *vendor
+	order    int // among all families
 	overhead Resources
 	daemons  Resources
 	probe    *Node
@@ -47,7 +48,8 @@ const noSlot = -1
 func (s *vendor) newFamily(shape v1alpha1.Shape) *family {
 	claim := NewClaim(s.pool, shape, noSlot)
 	node := NodeOfClaim(claim, s.market.daemons)
-	return &family{vendor: s, overhead: ResourcesOf(claim.Spec.Overhead), daemons: node.Daemons, probe: node}
+	s.market.families++
+	return &family{vendor: s, order: s.market.families, overhead: ResourcesOf(claim.Spec.Overhead), daemons: node.Daemons, probe: node}
 }
 
 // blueprint makes one of the family's machines. No object is made for it where numbers will do: a pool may have hundreds

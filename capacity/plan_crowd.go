@@ -4,25 +4,39 @@ import (
 	"slices"
 )
 
-// assembly is where the pods of social batches stand while a draft is made. Each first gets an imagined machine of its own,
-// a raft, in a family that all rules let it go to: so spread and affinity over zones are settled before anything is
-// packed, and every rule is judged with all pods in sight. Packing then moves pods from their rafts onto the machines
-// that are bought, within the family.
+// assembly is where the pods of social batches stand while a draft is made. Each first gets an imagined machine of its
+// own in a family that all rules let it go to, in the family's camp: so spread and affinity over zones are settled before
+// anything is packed, and every rule is judged with all pods in sight. Packing then moves pods from the camps onto the
+// machines that are bought, within the family.
 type assembly struct {
 	sim      *Simulation
 	start    Mark
-	families []*family
-	rafts    map[*family][][]*Place // by batch
-	unsited  []int                  // of each batch: pods that no family takes as things stand
-	standing map[stand]int          // pods of each population in each family
-	weight   map[*family]float64    // worth of the pods that stand there
-	models   map[*family]*Model
+	camps    []*camp
+	by       map[*family]*camp
+	unsited  []int         // of each batch: pods that no family takes as things stand
+	clingy   []int         // batches that had such pods when all were scattered
+	standing map[stand]int // pods of each population in each family
 
 	lonely  []bool // by likeness: no two such pods may share a machine
-	bin     *Place // the machine that is being filled, nil until a social pod comes
+	camp    *camp  // of the machine that is being filled
+	bin     *Place // that machine, nil until a social pod comes
 	fill    int    // its number
 	moved   []step
 	refused []int // by likeness: the last fill that refused such pods
+}
+
+// camp is a family's part of an assembly: its pods that have no machine yet. They stand on a field, which counts for as
+// many machines as there are pods; a pod with volumes stands on a raft, an imagined machine that is only its own.
+type camp struct {
+	*family
+	model  *Model
+	field  *Place
+	rafts  map[int]*Place // by batch: none of these has two pods
+	pods   []int          // by batch
+	likes  []int          // by likeness
+	worth  float64        // of all of them
+	weight float64        // of all that ever stood here
+	fits   []verdict      // by class: whether a machine of the family holds such a pod
 }
 
 // stand is a population in a family.
@@ -31,7 +45,7 @@ type stand struct {
 	population
 }
 
-// step is a pod that left its raft, or the unsited pods, for the machine that is being filled.
+// step is a pod that left its raft or field, or the unsited pods, for the machine that is being filled.
 type step struct {
 	batch int
 	raft  *Place
@@ -39,12 +53,11 @@ type step struct {
 
 // gathering is a new assembly; nil where no batch is social.
 func (d *draft) gathering() *assembly {
-	if !slices.ContainsFunc(d.batches, func(b *batch) bool { return b.class.social && len(b.pods) > 0 }) {
+	if !anySocial(d.batches) {
 		return nil
 	}
 	c := &assembly{
-		sim: d.sim, start: d.sim.Mark(), rafts: map[*family][][]*Place{}, unsited: make([]int, len(d.batches)),
-		standing: map[stand]int{}, weight: map[*family]float64{}, models: map[*family]*Model{},
+		sim: d.sim, start: d.sim.Mark(), by: map[*family]*camp{}, unsited: make([]int, len(d.batches)), standing: map[stand]int{},
 	}
 	likes := 0
 	for i, b := range d.batches {
@@ -57,7 +70,11 @@ func (d *draft) gathering() *assembly {
 	return c
 }
 
-// scatter gives each unsited pod a raft in one of the families of a tier: pods that no rule restricts first, then the
+func anySocial(batches []*batch) bool {
+	return slices.ContainsFunc(batches, func(b *batch) bool { return b.class.social && len(b.pods) > 0 })
+}
+
+// scatter gives each unsited pod a place in one of the camps of a tier: pods that no rule restricts first, then the
 // others in their order, again as long as one more of them finds a place.
 func (d *draft) scatter(sellers []*vendor) {
 	c := d.crowd
@@ -71,75 +88,152 @@ func (d *draft) scatter(sellers []*vendor) {
 			ruled = append(ruled, i)
 		}
 	}
-	families := d.familiesOf(sellers)
+	camps := d.campsOf(sellers)
 	for order, placed := slices.Concat(free, ruled), 1; placed > 0; {
 		placed = 0
 		for _, i := range order {
-			for c.unsited[i] > 0 && d.site(i, families) {
+			for c.unsited[i] > 0 && d.site(i, camps) {
 				placed++
 			}
 		}
 	}
+	c.clingy = c.clingy[:0]
+	for i, n := range c.unsited {
+		if n > 0 {
+			c.clingy = append(c.clingy, i)
+		}
+	}
 }
 
-// familiesOf are the families that may be bought from.
-func (d *draft) familiesOf(sellers []*vendor) []*family {
-	var out []*family
+// campsOf are the camps of the families that may be bought from.
+func (d *draft) campsOf(sellers []*vendor) []*camp {
+	var out []*camp
 	for _, s := range sellers {
 		for _, b := range s.onSale(d.budgets[s]) {
-			if !slices.Contains(out, b.family) {
-				out = append(out, b.family)
+			if n := len(out); n > 0 && out[n-1].family == b.family {
+				continue
+			}
+			if c := d.campOf(b.family); !slices.Contains(out, c) {
+				out = append(out, c)
 			}
 		}
 	}
 	return out
 }
 
-// site gives one pod of a batch a raft: where fewest pods of its kind stand, then where least stands.
-func (d *draft) site(batch int, families []*family) bool {
+// campOf is the camp of a family, a new one where there was none.
+func (d *draft) campOf(f *family) *camp {
+	c := d.crowd
+	known := c.by[f]
+	if known == nil {
+		known = &camp{
+			family: f, model: d.sim.Model(f.probe), rafts: map[int]*Place{},
+			pods: make([]int, len(d.batches)), likes: make([]int, len(c.refused)),
+		}
+		c.by[f] = known
+		c.camps = append(c.camps, known)
+	}
+	return known
+}
+
+// site gives one pod of a batch a place: where fewest pods of its kind stand, then where least stands.
+func (d *draft) site(batch int, camps []*camp) bool {
 	c, class := d.crowd, d.batches[batch].class
-	var best *family
+	var best *camp
 	var raft *Place
-	for _, f := range families {
-		if best != nil && !c.lighter(f, best, class) || !d.holdsOne(f, class) {
+	for _, at := range camps {
+		if best != nil && !c.lighter(at, best, class) || !at.holdsOne(class) {
 			continue
 		}
-		p := c.sim.Open(c.model(f))
+		p := c.berth(at, class)
 		if !c.sim.Company(class.sim, p).Fits {
-			c.sim.Close(p)
+			c.vacate(at, p)
 			continue
 		}
-		if raft != nil {
-			c.sim.Close(raft)
-		}
-		best, raft = f, p
+		c.vacate(best, raft)
+		best, raft = at, p
 	}
 	if best == nil {
 		return false
 	}
 	c.sim.Put(class.sim, raft, 1)
-	c.put(best, batch, raft, len(d.batches))
-	c.standing[stand{best, class.label}]++
-	c.weight[best] += class.size
+	d.land(best, batch, raft)
+	c.standing[stand{best.family, class.label}]++
+	best.weight += class.size
 	c.unsited[batch]--
 	return true
 }
 
-func (c *assembly) lighter(a, b *family, class *class) bool {
-	if x, y := c.standing[stand{a, class.label}], c.standing[stand{b, class.label}]; x != y {
+// berth is where a pod of the class would stand in a camp. A field is opened only now: as long as nobody is there, the
+// domains that its machines would be in must not count.
+func (c *assembly) berth(at *camp, class *class) *Place {
+	switch {
+	case class.sim.volumes != nil:
+		return c.sim.Open(at.model)
+	case at.field != nil:
+		return at.field
+	}
+	return c.sim.Field(at.model)
+}
+
+// vacate closes a place on which nobody came to stand.
+func (c *assembly) vacate(at *camp, p *Place) {
+	if p != nil && p != at.field {
+		c.sim.Close(p)
+	}
+}
+
+func (c *assembly) lighter(a, b *camp, class *class) bool {
+	if x, y := c.standing[stand{a.family, class.label}], c.standing[stand{b.family, class.label}]; x != y {
 		return x < y
 	}
-	return c.weight[a] < c.weight[b]
+	return a.weight < b.weight
+}
+
+// raft is where a pod of a batch stands, nil where none is in the camp.
+func (c *camp) raft(batch int) *Place {
+	switch {
+	case c.pods[batch] == 0:
+		return nil
+	case c.rafts[batch] != nil:
+		return c.rafts[batch]
+	}
+	return c.field
+}
+
+// land counts a pod that came to a camp, lift one that left it.
+func (d *draft) land(at *camp, batch int, raft *Place) {
+	at.pods[batch]++
+	at.likes[d.batches[batch].class.like]++
+	at.worth += d.quote.worth[batch]
+	if raft.field {
+		at.field = raft
+	} else {
+		at.rafts[batch] = raft
+	}
+}
+
+func (d *draft) lift(at *camp, batch int) {
+	at.pods[batch]--
+	at.likes[d.batches[batch].class.like]--
+	at.worth -= d.quote.worth[batch]
+	if len(at.rafts) > 0 {
+		delete(at.rafts, batch)
+	}
 }
 
 // holdsOne says whether the family has a machine that takes a pod of the class, others left aside.
-func (d *draft) holdsOne(f *family, class *class) bool {
-	for _, b := range f.biggest() {
-		if b.takes(class) {
-			return true
+func (c *camp) holdsOne(class *class) bool {
+	if class.id >= len(c.fits) {
+		c.fits = append(c.fits, make([]verdict, class.id+1-len(c.fits))...)
+	}
+	if c.fits[class.id] == unjudgedYet {
+		c.fits[class.id] = refusedBy
+		if slices.ContainsFunc(c.biggest(), func(b *blueprint) bool { return b.takes(class) }) {
+			c.fits[class.id] = takenBy
 		}
 	}
-	return false
+	return c.fits[class.id] == takenBy
 }
 
 // biggest are the family's machines, those that cost most first; of a range the largest.
@@ -154,42 +248,23 @@ func (f *family) biggest() []*blueprint {
 	return f.byFall
 }
 
-func (c *assembly) model(f *family) *Model {
-	if c.models[f] == nil {
-		c.models[f] = c.sim.Model(f.probe)
-	}
-	return c.models[f]
-}
+// at is how many pods of a batch could join the machine that is being filled.
+func (c *assembly) at(batch int) int { return c.unsited[batch] + c.camp.pods[batch] }
 
-func (c *assembly) put(f *family, batch int, raft *Place, batches int) {
-	if c.rafts[f] == nil {
-		c.rafts[f] = make([][]*Place, batches)
-		c.families = append(c.families, f)
-	}
-	c.rafts[f][batch] = append(c.rafts[f][batch], raft)
-}
-
-// at is how many pods of a batch stand in a family or could join it.
-func (c *assembly) at(f *family, batch int) int {
-	n := c.unsited[batch]
-	if rafts := c.rafts[f]; rafts != nil {
-		n += len(rafts[batch])
-	}
-	return n
-}
-
-// strand dissolves what rafts are left: their pods are unsited again.
+// strand breaks up the camps: their pods are unsited again.
 func (d *draft) strand() {
 	c := d.crowd
-	for _, f := range c.families {
-		for i, rafts := range c.rafts[f] {
-			for _, r := range rafts {
-				c.sim.Take(d.batches[i].class.sim, r, 1)
-				c.sim.Close(r)
+	for _, camp := range c.camps {
+		for i, n := range camp.pods {
+			if raft := camp.raft(i); raft != nil {
+				c.sim.Take(d.batches[i].class.sim, raft, n)
+				c.vacate(camp, raft)
+				c.unsited[i] += n
 			}
-			c.unsited[i] += len(rafts)
 		}
-		delete(c.rafts, f)
+		if camp.field != nil {
+			c.sim.Close(camp.field)
+		}
 	}
-	c.families = nil
+	c.camps, c.by = nil, map[*family]*camp{}
 }

@@ -19,6 +19,7 @@ type draft struct {
 	effort  int          // batches looked at so far
 
 	crowd   *assembly // nil where rules about other pods see none of these
+	plain   []int     // the batches that are not social
 	shelves []shelf
 	quote   *quote // of the tier that is looked at
 	taken   []int  // of each batch: what the machine being filled takes
@@ -58,6 +59,9 @@ func (m *market) newDraft(batches []*batch, s style) *draft {
 		}
 		d.left, d.skip = append(d.left, len(b.pods)), append(d.skip, i+1)
 		d.ranks = append(d.ranks, rank)
+		if !b.class.social {
+			d.plain = append(d.plain, i)
+		}
 	}
 	d.bill.Served = make([]int, rank+1+len(m.tiers))
 	return d
@@ -69,6 +73,9 @@ var (
 	evenly  = []style{{policy.Cheap, 1}, {policy.Cheap, 3}, {policy.Large, 2}}
 	inOrder = []style{{policy.Cheap, 0}, {policy.Large, 0}}
 )
+
+// oneByOne is for pods that others keep apart or together: each of them is judged, and one draft has to do.
+var oneByOne = []style{{policy.Cheap, 3}}
 
 // bestDraft buys for the batches in each style and keeps the best result.
 func (m *market) bestDraft(batches []*batch) *draft {
@@ -82,7 +89,12 @@ func (m *market) bestDraft(batches []*batch) *draft {
 			}
 		}
 	}
-	if try(evenly); !best.complete() {
+	if anySocial(batches) {
+		try(oneByOne)
+	} else {
+		try(evenly)
+	}
+	if !best.complete() {
 		try(inOrder)
 	}
 	return best

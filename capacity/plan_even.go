@@ -97,7 +97,7 @@ func (d *draft) packEvenly(b *blueprint, free vector, first int, carried []packe
 			return carried
 		}
 		n := max(free.times(d.batches[best].class.need, math.MaxInt32)/gulps, 1)
-		carried, n = d.add(b, best, min(n, d.available(b, best)), free, carried)
+		carried, n = d.add(best, min(n, d.available(best)), free, carried)
 		m.take(d.quote.needs[best], n)
 	}
 }
@@ -128,7 +128,7 @@ func (d *draft) top(s *shelf, b *blueprint, free vector) (int, bool) {
 	for ; s.next < len(s.batches); s.next++ {
 		batch := s.batches[s.next]
 		d.effort++
-		if d.left[batch] > d.taken[batch] && d.available(b, batch) > 0 && free.holds(d.batches[batch].class.need) && b.takes(d.batches[batch].class) {
+		if d.left[batch] > d.taken[batch] && d.available(batch) > 0 && free.holds(d.batches[batch].class.need) && b.takes(d.batches[batch].class) {
 			return batch, true
 		}
 	}

@@ -50,18 +50,18 @@ func (d *draft) pack(b *blueprint, free vector, first int, carried []packed) []p
 }
 
 // available is how many pods of a batch a machine of the family could still get.
-func (d *draft) available(b *blueprint, batch int) int {
+func (d *draft) available(batch int) int {
 	if !d.batches[batch].class.social {
 		return d.left[batch] - d.taken[batch]
 	}
 	if !d.crowd.mayTry(d.batches[batch].class) {
 		return 0
 	}
-	return d.crowd.at(b.family, batch)
+	return d.crowd.at(batch)
 }
 
 // add packs at most n pods of a batch, and says how many: of a social one as many as the rules let.
-func (d *draft) add(b *blueprint, batch, n int, free vector, carried []packed) ([]packed, int) {
+func (d *draft) add(batch, n int, free vector, carried []packed) ([]packed, int) {
 	if n == 0 {
 		return carried, 0
 	}
@@ -69,7 +69,7 @@ func (d *draft) add(b *blueprint, batch, n int, free vector, carried []packed) (
 		return d.take(batch, n, free, carried), n
 	}
 	for i := range n {
-		if !d.join(b.family, batch, carried) {
+		if !d.join(batch, carried) {
 			return carried, i
 		}
 		carried = d.take(batch, 1, free, carried)
@@ -104,10 +104,10 @@ func (d *draft) lead(b *blueprint, first int, free vector, carried []packed) []p
 	if d.crowd == nil {
 		return carried
 	}
-	for i, n := range d.crowd.unsited {
-		class := d.batches[i].class
-		if n > 0 && class.social && free.holds(class.need) && b.takes(class) {
-			carried, _ = d.add(b, i, min(n, free.times(class.need, n)), free, carried)
+	for _, i := range d.crowd.clingy {
+		class, n := d.batches[i].class, d.crowd.unsited[i]
+		if n > 0 && free.holds(class.need) && b.takes(class) {
+			carried, _ = d.add(i, min(n, free.times(class.need, n)), free, carried)
 		}
 	}
 	return carried
@@ -122,7 +122,7 @@ func (d *draft) packInOrder(b *blueprint, free vector, first int, carried []pack
 		if class.need[atCPU] > free[atCPU] || class.need[atMemory] > free[atMemory] || !b.takes(class) {
 			continue
 		}
-		carried, _ = d.add(b, i, free.times(class.need, d.available(b, i)), free, carried)
+		carried, _ = d.add(i, free.times(class.need, d.available(i)), free, carried)
 	}
 	return carried
 }

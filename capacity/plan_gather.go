@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/muster-sh/muster/policy"
@@ -12,26 +13,35 @@ import (
 func (d *draft) repelling() []bool {
 	c := d.crowd
 	lonely, known := make([]bool, len(c.refused)), make([]bool, len(c.refused))
-	for _, f := range c.families {
-		first := make([]*Place, len(c.refused))
-		for i, rafts := range c.rafts[f] {
-			class := d.batches[i].class
-			for _, raft := range rafts {
-				if known[class.like] {
-					break
-				}
-				if first[class.like] == nil {
-					first[class.like] = raft
-					continue
-				}
-				c.sim.Take(class.sim, raft, 1)
-				lonely[class.like] = !c.sim.Company(class.sim, first[class.like]).Fits
-				c.sim.Put(class.sim, raft, 1)
-				known[class.like] = true
+	for _, at := range c.camps {
+		first := slices.Repeat([]int{-1}, len(c.refused))
+		for i, n := range at.pods {
+			like := d.batches[i].class.like
+			if n == 0 || known[like] {
+				continue
+			}
+			if first[like] < 0 {
+				first[like] = i
+				n--
+			}
+			if n > 0 {
+				lonely[like], known[like] = d.repels(at, first[like], i), true
 			}
 		}
 	}
 	return lonely
+}
+
+// repels says whether a pod of one batch keeps one of another off its machine.
+func (d *draft) repels(at *camp, one, other int) bool {
+	first, second, mark := d.batches[one].class.sim, d.batches[other].class.sim, d.sim.Mark()
+	bin := d.sim.Open(at.model)
+	d.sim.Take(first, at.raft(one), 1)
+	d.sim.Put(first, bin, 1)
+	d.sim.Take(second, at.raft(other), 1)
+	apart := !d.sim.Company(second, bin).Fits
+	d.sim.Rewind(mark)
+	return apart
 }
 
 // seeds are the batches in the order in which machines are bought for them: where machines are packed evenly those come
@@ -60,12 +70,10 @@ func (d *draft) gather(sellers []*vendor, batch int) (lot, bool) {
 		return d.compare(d.promising(sellers, batch, nil), batch)
 	}
 	c := d.crowd
-	families := slices.Clone(c.families)
-	slices.SortStableFunc(families, func(a, b *family) int {
-		return cmp.Compare(len(c.rafts[b][batch]), len(c.rafts[a][batch]))
-	})
-	for _, f := range families {
-		if len(c.rafts[f][batch]) == 0 {
+	camps := slices.Clone(c.camps)
+	slices.SortStableFunc(camps, func(a, b *camp) int { return cmp.Compare(b.pods[batch], a.pods[batch]) })
+	for _, f := range camps {
+		if f.pods[batch] == 0 {
 			break
 		}
 		if l, found := d.compare(d.promising(sellers, batch, f), batch); found {
@@ -79,17 +87,16 @@ func (d *draft) gather(sellers []*vendor, batch int) (lot, bool) {
 func (d *draft) tryAll(offers []*blueprint, batch int) (lot, bool) {
 	var best *blueprint
 	var offered policy.Offer
-	for _, b := range offers {
-		if len(offers) == 1 {
-			best = b
-			break
-		}
+	for i, b := range offers {
 		mark := d.sim.Mark()
-		_, offer := d.fill(b, batch)
-		d.undo(b.family, mark)
+		l, offer := d.fill(b, batch)
 		if best == nil || d.style.goal.Better(offer, offered) {
+			if i == len(offers)-1 {
+				return l, true
+			}
 			best, offered = b, offer
 		}
+		d.undo(mark)
 	}
 	if best == nil {
 		return lot{}, false
@@ -99,33 +106,33 @@ func (d *draft) tryAll(offers []*blueprint, batch int) (lot, bool) {
 }
 
 // share is how much worth each machine of a family gets where pods that need one each are spread over so many of them.
-func (d *draft) share(f *family) float64 {
+func (d *draft) share(of *camp) float64 {
 	c := d.crowd
-	apart, all := c.apart(d, f), 0
-	for _, other := range c.families {
-		all += c.apart(d, other)
+	apart, all := c.apart(of), 0
+	for _, other := range c.camps {
+		all += c.apart(other)
 	}
 	if apart == 0 {
-		return d.quote.value(d.quote.left)
+		return math.Inf(1)
 	}
-	free, own := 0.0, 0.0
-	for i, b := range d.batches {
-		if b.class.social {
-			own += d.quote.worth[i] * float64(c.at(f, i))
-		} else {
-			free += d.quote.worth[i] * float64(d.left[i])
-		}
+	return of.worth/float64(apart) + d.plainWorth()/float64(all)
+}
+
+// plainWorth is of the pods that are left and may be anywhere.
+func (d *draft) plainWorth() float64 {
+	sum := 0.0
+	for _, i := range d.plain {
+		sum += d.quote.worth[i] * float64(d.left[i])
 	}
-	return own/float64(apart) + free/float64(all)
+	return sum
 }
 
 // apart is how many machines of a family it takes at least, since no two pods of a like may share one.
-func (c *assembly) apart(d *draft, f *family) int {
-	count, most := make([]int, len(c.lonely)), 0
-	for i, rafts := range c.rafts[f] {
-		if class := d.batches[i].class; class.social && c.lonely[class.like] {
-			count[class.like] += len(rafts)
-			most = max(most, count[class.like])
+func (c *assembly) apart(of *camp) int {
+	most := 0
+	for like, lonely := range c.lonely {
+		if lonely {
+			most = max(most, of.likes[like])
 		}
 	}
 	return most
@@ -135,7 +142,7 @@ func (c *assembly) apart(d *draft, f *family) int {
 func (d *draft) standEmpty(f *family, machines int) *Place {
 	var last *Place
 	for range machines {
-		last = d.sim.Open(d.crowd.model(f))
+		last = d.sim.Open(d.campOf(f).model)
 	}
 	return last
 }

@@ -1,27 +1,19 @@
 package capacity
 
-// begin starts to fill a machine for a pod of a batch: a social one brings its raft.
+// begin starts to fill a machine for a pod of a batch: a social one leaves the camp for it.
 func (d *draft) begin(b *blueprint, batch int) {
 	c := d.crowd
-	c.bin, c.moved = nil, c.moved[:0]
+	c.camp, c.bin, c.moved = d.campOf(b.family), nil, c.moved[:0]
 	c.fill++
-	if !d.batches[batch].class.social {
-		return
-	}
-	rafts := c.rafts[b.family]
-	if len(rafts) == 0 || len(rafts[batch]) == 0 {
-		return
-	}
-	last := len(rafts[batch]) - 1
-	c.bin = rafts[batch][last]
-	rafts[batch] = rafts[batch][:last]
-	c.moved = append(c.moved, step{batch, c.bin})
-}
-
-// open makes the machine that is being filled a place, once that matters.
-func (c *assembly) open(f *family) {
-	if c.bin == nil {
-		c.bin = c.sim.Open(c.model(f))
+	if raft := c.camp.raft(batch); raft != nil {
+		c.bin = raft
+		if raft.field {
+			c.bin = c.sim.Open(c.camp.model)
+			c.sim.Take(d.batches[batch].class.sim, raft, 1)
+			c.sim.Put(d.batches[batch].class.sim, c.bin, 1)
+		}
+		d.lift(c.camp, batch)
+		c.moved = append(c.moved, step{batch, raft})
 	}
 }
 
@@ -30,18 +22,19 @@ func (c *assembly) mayTry(class *class) bool { return c.refused[class.like] != c
 
 // join moves one pod of a batch onto the machine that is being filled, if every rule lets it, its own and those of the
 // pods that are there: what a spread constraint counts must not grow too much under the pods that have it, either.
-func (d *draft) join(f *family, batch int, carried []packed) bool {
+func (d *draft) join(batch int, carried []packed) bool {
 	c, class := d.crowd, d.batches[batch].class
-	c.open(f)
-	var raft *Place
-	if rafts := c.rafts[f]; len(rafts) > 0 && len(rafts[batch]) > 0 {
-		raft = rafts[batch][len(rafts[batch])-1]
+	if c.bin == nil {
+		c.bin = c.sim.Open(c.camp.model)
+	}
+	raft := c.camp.raft(batch)
+	if raft != nil {
 		c.sim.Take(class.sim, raft, 1)
 	}
 	if c.sim.Company(class.sim, c.bin).Fits {
 		c.sim.Put(class.sim, c.bin, 1)
 		if d.agree(c.bin, class, carried) {
-			c.left(f, batch, raft)
+			d.leave(batch, raft)
 			return true
 		}
 		c.sim.Take(class.sim, c.bin, 1)
@@ -53,14 +46,18 @@ func (d *draft) join(f *family, batch int, carried []packed) bool {
 	return false
 }
 
-func (c *assembly) left(f *family, batch int, raft *Place) {
+// leave notes that a pod has left its raft, or the unsited pods, for the machine that is being filled.
+func (d *draft) leave(batch int, raft *Place) {
+	c := d.crowd
 	c.moved = append(c.moved, step{batch, raft})
 	if raft == nil {
 		c.unsited[batch]--
 		return
 	}
-	c.sim.Close(raft)
-	c.rafts[f][batch] = c.rafts[f][batch][:len(c.rafts[f][batch])-1]
+	d.lift(c.camp, batch)
+	if !raft.field {
+		c.sim.Close(raft)
+	}
 }
 
 // agree says whether the pods on a machine still may be there after one was added that somebody counts.
@@ -88,8 +85,8 @@ func (d *draft) still(class *class, on *Place) bool {
 	return fits
 }
 
-// undo gives the pods of the machine that was filled back to their rafts.
-func (d *draft) undo(f *family, to Mark) {
+// undo gives the pods of the machine that was filled back to their camp.
+func (d *draft) undo(to Mark) {
 	c := d.crowd
 	c.sim.Rewind(to)
 	for i := len(c.moved) - 1; i >= 0; i-- {
@@ -98,7 +95,7 @@ func (d *draft) undo(f *family, to Mark) {
 			c.unsited[s.batch]++
 			continue
 		}
-		c.rafts[f][s.batch] = append(c.rafts[f][s.batch], s.raft)
+		d.land(c.camp, s.batch, s.raft)
 	}
 	c.moved, c.bin = c.moved[:0], nil
 }

@@ -20,8 +20,10 @@ type market struct {
 	daemons []*Daemon
 	classes Classes
 	sim     *Simulation
-	kinds   kinds
-	most    vector // of each kind that any machine offers
+	// families is how many there are so far.
+	families int
+	kinds    kinds
+	most     vector // of each kind that any machine offers
 	// daemonsByName says that a DaemonSet picks machines by name or size.
 	daemonsByName bool
 	now           time.Time

@@ -1,7 +1,10 @@
 package capacity
 
 import (
+	"cmp"
 	"math"
+	"slices"
+	"sort"
 	"strings"
 )
 
@@ -14,13 +17,16 @@ type quote struct {
 	left   []float64   // of each kind, by the pods that have no machine yet
 	offers []item      // the machines of fixed sizes
 	scores []float64   // of the offers, scratch
-	asked  []float64   // of each kind, in all: the unit of the amounts here
+	from   int         // the offers that are compared
+	to     int
+	asked  []float64 // of each kind, in all: the unit of the amounts here
 }
 
 // item is a machine for sale and its room.
 type item struct {
 	*blueprint
 	room    []float64
+	full    float64 // what all of it is worth
 	devices bool
 }
 
@@ -57,12 +63,23 @@ func (d *draft) newQuote(sellers []*vendor) *quote {
 	q.asked = asked
 	q.price = unitPrices(rooms, costs, q.left)
 	q.scores = make([]float64, len(q.offers))
+	slices.SortStableFunc(q.offers, func(a, b item) int { return cmp.Compare(a.order, b.order) })
+	for i := range q.offers {
+		q.offers[i].full = q.value(q.offers[i].room)
+	}
 	for _, b := range d.batches {
 		need := parts(b.class.need, asked)
 		q.needs = append(q.needs, need)
 		q.worth = append(q.worth, q.value(need)+aLittle*b.class.size)
 	}
 	return q
+}
+
+// rangeOf is where the offers of a family stand.
+func (q *quote) rangeOf(f *family) (from, to int) {
+	from = sort.Search(len(q.offers), func(i int) bool { return q.offers[i].order >= f.order })
+	to = sort.Search(len(q.offers), func(i int) bool { return q.offers[i].order > f.order })
+	return from, to
 }
 
 func (q *quote) sold(batch, pods int) {
@@ -104,14 +121,14 @@ const mostTriedApart = 2
 
 // promising are machines of different sizes that take a pod of the batch and cost the least for what they could carry
 // of all that is left. Where a family is given they are of that family, and as large as its share.
-func (d *draft) promising(sellers []*vendor, batch int, of *family) []*blueprint {
+func (d *draft) promising(sellers []*vendor, batch int, of *camp) []*blueprint {
 	var out []*blueprint
 	for _, s := range sellers {
 		if s.sizes == nil {
 			continue
 		}
 		for _, b := range s.onSale(d.budgets[s]) {
-			if d.sells(b, batch) && (of == nil || b.family == of) {
+			if d.sells(b, batch) && (of == nil || b.family == of.family) {
 				out = append(out, b)
 			}
 		}
@@ -121,17 +138,22 @@ func (d *draft) promising(sellers []*vendor, batch int, of *family) []*blueprint
 	if of != nil {
 		share, most = d.share(of), mostTriedApart
 	}
+	q.from, q.to = 0, len(q.offers)
+	if of != nil {
+		q.from, q.to = q.rangeOf(of.family)
+	}
 	least := math.Inf(1)
-	for i, o := range q.offers {
+	for i := q.from; i < q.to; i++ {
+		o := &q.offers[i]
 		q.scores[i] = math.Inf(1)
-		if (of == nil || o.family == of) && o.takes(class) {
+		if o.takes(class) {
 			q.scores[i] = o.cost / q.could(o.room)
-			least = min(least, q.value(o.room))
+			least = min(least, o.full)
 		}
 	}
-	if share = max(share, least); !math.IsInf(share, 1) {
-		for i, o := range q.offers {
-			if q.value(o.room) > share*(1+alike) {
+	if share = max(share, least) * (1 + alike); !math.IsInf(share, 1) {
+		for i := q.from; i < q.to; i++ {
+			if q.offers[i].full > share {
 				q.scores[i] = math.Inf(1)
 			}
 		}
@@ -154,8 +176,8 @@ func (d *draft) promising(sellers []*vendor, batch int, of *family) []*blueprint
 
 func (q *quote) best() int {
 	best := -1
-	for i, score := range q.scores {
-		if !math.IsInf(score, 1) && (best < 0 || score < q.scores[best]) {
+	for i := q.from; i < q.to; i++ {
+		if score := q.scores[i]; !math.IsInf(score, 1) && (best < 0 || score < q.scores[best]) {
 			best = i
 		}
 	}
@@ -167,9 +189,9 @@ const alike = 0.08
 
 func (q *quote) dropTwins(of int) {
 	a := &q.offers[of]
-	for i := range q.offers {
+	for i := q.from; i < q.to; i++ {
 		b := &q.offers[i]
-		if a.devices != b.devices {
+		if math.IsInf(q.scores[i], 1) || a.devices != b.devices {
 			continue
 		}
 		twins := true

@@ -27,6 +27,7 @@ type Place struct {
 	ports   ports
 	volumes *volume.Site // nil until there are volumes
 	at      int          // in Simulation.sprung
+	field   bool         // see Field
 }
 
 // Arrive makes a machine in flight a place, as it will be once it has started; from now on it counts as a domain of every
@@ -74,6 +75,15 @@ func (s *Simulation) Open(m *Model) *Place {
 	return p
 }
 
+// Field adds machines of a model without number: every pod that is put there has one to itself until it is taken away.
+// What such a place answers is what an empty machine of the model would. Pods with volumes must not be put there.
+func (s *Simulation) Field(m *Model) *Place {
+	p := &Place{Node: m.Node, Model: m, Free: m.Free, field: true}
+	s.come(p)
+	s.note(move{place: p, n: 1})
+	return p
+}
+
 // Close removes a machine that was opened, or arrived. The pods put on it must have been taken away before.
 func (s *Simulation) Close(p *Place) {
 	s.leave(p)
@@ -97,7 +107,7 @@ func (s *Simulation) leave(p *Place) {
 		return
 	}
 	for _, d := range p.daemons {
-		s.stand(d, p, -1)
+		s.furnish(d, p, -1)
 	}
 	s.others.Close(p.site)
 }
@@ -107,6 +117,9 @@ func (s *Simulation) appear(p *Place) {
 	switch {
 	case p.site != nil:
 		s.others.Reopen(p.site)
+	case p.field:
+		p.site = s.others.Field(p.Model.profile)
+		p.daemons = p.Model.residents(s)
 	case p.Model != nil:
 		p.site = s.others.Open(p.Model.profile)
 		p.daemons = p.Model.residents(s)
@@ -115,7 +128,7 @@ func (s *Simulation) appear(p *Place) {
 		p.daemons = s.residents(p.Node)
 	}
 	for _, d := range p.daemons {
-		s.stand(d, p, 1)
+		s.furnish(d, p, 1)
 	}
 }
 

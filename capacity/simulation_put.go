@@ -18,8 +18,23 @@ func (s *Simulation) Remove(pod *Pod, p *Place) { s.Take(s.Class(pod), p, 1) }
 func (s *Simulation) Restore(pod *Pod, p *Place) { s.Put(s.Class(pod), p, 1) }
 
 func (s *Simulation) count(c *Class, p *Place, n int) {
+	if p.field {
+		if c.kind != nil {
+			c.kind.Put(p.site, n)
+		}
+		return
+	}
 	p.Free.addTimes(&c.takes, int64(-n))
 	s.stand(c, p, n)
+}
+
+// furnish counts DaemonSet pods on a place; on a field every machine has them.
+func (s *Simulation) furnish(c *Class, p *Place, n int) {
+	s.countPorts(c, p, n)
+	s.countVolumes(c, p, n)
+	if c.kind != nil {
+		c.kind.Furnish(p.site, n)
+	}
 }
 
 // stand counts n pods of a class on a place in all but resources.

@@ -67,6 +67,12 @@ func (c *Cluster) Add(node *corev1.Node) *Site { return c.enter(&Site{node: node
 // Open adds an imagined machine.
 func (c *Cluster) Open(p *Profile) *Site { return c.enter(&Site{node: p.node, profile: p}) }
 
+// Field adds imagined machines without number: each pod that is put there stands alone on one, and the machine is there
+// as long as the pod. It is in one domain for the keys that all machines of the profile share.
+func (c *Cluster) Field(p *Profile) *Site {
+	return c.enter(&Site{node: p.node, profile: p, field: true, cluster: c})
+}
+
 func (c *Cluster) enter(s *Site) *Site {
 	s.domains = make([]int32, 0, len(c.keys))
 	for _, k := range c.keys {
@@ -158,7 +164,7 @@ func (c *Cluster) survey() {
 			spots[b] = new([]spot)
 			order = append(order, b)
 		}
-		*spots[b] = append(*spots[b], spot{site, 1})
+		*spots[b] = append(*spots[b], spot{site: site, n: 1})
 	}
 	for _, b := range order {
 		for i := range b.rules.anti {
@@ -180,6 +186,6 @@ func (c *Cluster) count() {
 			p.standing[n-1].n++
 			continue
 		}
-		p.standing = append(p.standing, spot{site, 1})
+		p.standing = append(p.standing, spot{site: site, n: 1})
 	}
 }

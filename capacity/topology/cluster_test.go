@@ -73,6 +73,56 @@ func TestClosedSitesLeaveNoTrace(t *testing.T) {
 	}
 }
 
+// A field answers, and has all other sites answer, what as many machines would with one pod each.
+func TestAFieldIsAsManyMachinesAsItHasPods(t *testing.T) {
+	for seed := range uint64(200) {
+		by := rand.New(rand.NewPCG(seed, 9))
+		kinds, profile := someKinds(by), NewProfile(makeNode("imagined", "c"))
+		one, sites := build(kinds, []standing{{"m0", kinds[0]}, {"m4", kinds[1]}})
+		many, others := build(kinds, []standing{{"m0", kinds[0]}, {"m4", kinds[1]}})
+		for _, p := range kinds {
+			one.Kind(subjectOf2(p))
+			many.Kind(subjectOf2(p))
+		}
+		daemon, field := kinds[2], one.Field(profile)
+		one.Kind(subjectOf2(daemon)).Furnish(field, 1)
+		open := func() *Site {
+			s := many.Open(profile)
+			many.Kind(subjectOf2(daemon)).Put(s, 1)
+			return s
+		}
+		var machines []*Site
+		var on []*corev1.Pod
+		for range 12 {
+			if n := len(machines); n > 1 && by.IntN(3) == 0 {
+				one.Kind(subjectOf2(on[n-1])).Put(field, -1)
+				many.Kind(subjectOf2(on[n-1])).Put(machines[n-1], -1)
+				many.Kind(subjectOf2(daemon)).Put(machines[n-1], -1)
+				many.Close(machines[n-1])
+				machines, on = machines[:n-1], on[:n-1]
+			} else {
+				p := kinds[3+by.IntN(len(kinds)-3)]
+				machines, on = append(machines, open()), append(on, p)
+				one.Kind(subjectOf2(p)).Put(field, 1)
+				many.Kind(subjectOf2(p)).Put(machines[n], 1)
+			}
+			if len(one.Kind(subjectOf2(daemon)).counted) > 0 {
+				continue // the domains that DaemonSet pods alone are in are not told apart
+			}
+			for _, p := range kinds {
+				k, same := one.Kind(subjectOf2(p)), many.Kind(subjectOf2(p))
+				for name := range sites {
+					require.Equal(t, same.Judge(others[name]), k.Judge(sites[name]), "seed %d, node %s", seed, name)
+				}
+				next := open()
+				require.Equal(t, same.Judge(next), k.Judge(field), "seed %d, on the field", seed)
+				many.Kind(subjectOf2(daemon)).Put(next, -1)
+				many.Close(next)
+			}
+		}
+	}
+}
+
 // Most never promises more than Judge would let in, one after the other.
 func TestMostIsWhatJudgeLetsIn(t *testing.T) {
 	for seed := range uint64(100) {

@@ -81,7 +81,7 @@ func (c *Cluster) fill(g counter, in []string, s labels.Selector, selects func(*
 
 func countSpots(g counter, spots []spot) {
 	for _, at := range spots {
-		g.add(at.site, at.n)
+		g.add(at.site, at.n, at.scattered)
 	}
 }
 

@@ -6,8 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// counter is a group of pods that is counted by domain. It counts n more pods, or fewer, on a site.
-type counter interface{ add(s *Site, n int32) }
+// counter is a group of pods that is counted by domain. It counts n more pods, or fewer, on a site: each has a machine of
+// its own there where scattered is set.
+type counter interface {
+	add(s *Site, n int32, scattered bool)
+}
 
 // spreadGroup counts the pods that a spread constraint selects.
 type spreadGroup struct {
@@ -19,12 +22,18 @@ type spreadGroup struct {
 }
 
 // add leaves out pods on nodes that the constraint does not count.
-func (g *spreadGroup) add(s *Site, n int32) {
-	if !s.in(g.ground.scope) {
-		return
+func (g *spreadGroup) add(s *Site, n int32, scattered bool) {
+	d := s.domains[g.ground.key.index]
+	switch {
+	case !s.in(g.ground.scope):
+	case s.field && s.owns(g.ground.key) && scattered:
+		g.lows.hold(g.counts.at(d)+1, n)
+	case s.field && s.owns(g.ground.key):
+		g.counts.add(d, n)
+	default:
+		now := g.counts.add(d, n)
+		g.lows.move(now-n, now)
 	}
-	now := g.counts.add(s.domains[g.ground.key.index], n)
-	g.lows.move(now-n, now)
 }
 
 // selects says whether pods of a subject are counted. A selector of everything counts nobody, though a pod matches it
@@ -54,11 +63,13 @@ type companyGroup struct {
 	total  int64   // pods counted in any domain of any key
 }
 
-func (g *companyGroup) add(s *Site, n int32) {
+func (g *companyGroup) add(s *Site, n int32, scattered bool) {
 	for i, k := range g.keys {
 		if d := s.domains[k.index]; d != nowhere {
-			g.counts[i].add(d, n)
 			g.total += int64(n)
+			if !scattered || !s.owns(k) {
+				g.counts[i].add(d, n)
+			}
 		}
 	}
 }
@@ -79,8 +90,8 @@ type termGroup struct {
 	counts tally
 }
 
-func (g *termGroup) add(s *Site, n int32) {
-	if d := s.domains[g.key.index]; d != nowhere {
+func (g *termGroup) add(s *Site, n int32, scattered bool) {
+	if d := s.domains[g.key.index]; d != nowhere && (!scattered || !s.owns(g.key)) {
 		g.counts.add(d, n)
 	}
 }

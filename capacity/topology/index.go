@@ -91,8 +91,9 @@ type population struct {
 
 // spot is a number of pods on a site.
 type spot struct {
-	site *Site
-	n    int32
+	site      *Site
+	n         int32
+	scattered bool // each on a machine of its own: see Cluster.Field
 }
 
 func newCensus() census {

@@ -126,16 +126,26 @@ func counterGroup(g counter) counter {
 	return g
 }
 
-// Put counts n more pods of the kind on a site; fewer where n is negative.
+// Put counts n more pods of the kind on a site; fewer where n is negative. On a field each of them has its own machine.
 func (k *Kind) Put(s *Site, n int) {
-	for _, g := range k.counted {
-		g.add(s, int32(n))
+	if s.field {
+		s.populate(int32(n))
 	}
-	if last := len(k.put) - 1; last >= 0 && k.put[last].site == s {
-		if k.put[last].n += int32(n); k.put[last].n == 0 {
+	k.count(s, int32(n), s.field)
+}
+
+// Furnish counts n more pods of the kind on every machine of a field; on any other site it is Put.
+func (k *Kind) Furnish(s *Site, n int) { k.count(s, int32(n), false) }
+
+func (k *Kind) count(s *Site, n int32, scattered bool) {
+	for _, g := range k.counted {
+		g.add(s, n, scattered)
+	}
+	if last := len(k.put) - 1; last >= 0 && k.put[last].site == s && k.put[last].scattered == scattered {
+		if k.put[last].n += n; k.put[last].n == 0 {
 			k.put = k.put[:last]
 		}
 		return
 	}
-	k.put = append(k.put, spot{s, int32(n)})
+	k.put = append(k.put, spot{s, n, scattered})
 }

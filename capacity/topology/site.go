@@ -11,6 +11,10 @@ type Site struct {
 	domains []int32  // by key; nowhere where the node lacks the label
 	within  []uint64 // by scope, a bit each
 	at      int      // in Cluster.sites
+
+	field    bool // see Cluster.Field
+	machines int32
+	cluster  *Cluster // of a field
 }
 
 const nowhere = int32(-1)
@@ -96,8 +100,26 @@ func (s *Site) enter(k *topologyKey) {
 
 // leave gives back a domain that only this site was in.
 func (s *Site) leave(k *topologyKey) {
-	if s.profile != nil && s.profile.domain(k) == itsOwn {
+	if s.owns(k) {
 		k.free = append(k.free, s.domains[k.index])
+	}
+}
+
+// owns says whether every machine of the site's profile is in a domain of its own.
+func (s *Site) owns(k *topologyKey) bool { return s.profile != nil && s.profile.domain(k) == itsOwn }
+
+// populate makes n more machines of a field domains of the keys that no two machines share.
+func (s *Site) populate(n int32) {
+	s.machines += n
+	for _, sc := range s.cluster.listed {
+		if !s.in(sc) {
+			continue
+		}
+		for _, g := range sc.grounds {
+			if s.owns(g.key) {
+				g.domains += int(n)
+			}
+		}
 	}
 }
 
@@ -174,12 +196,20 @@ func (sc *scope) counts(node *corev1.Node) bool {
 }
 
 func (g *ground) enter(s *Site) {
+	if s.field && s.owns(g.key) {
+		g.domains += int(s.machines)
+		return
+	}
 	if g.nodes.add(s.domains[g.key.index], 1) == 1 {
 		g.domains++
 	}
 }
 
 func (g *ground) leave(s *Site) {
+	if s.field && s.owns(g.key) {
+		g.domains -= int(s.machines)
+		return
+	}
 	if g.nodes.add(s.domains[g.key.index], -1) == 0 {
 		g.domains--
 	}

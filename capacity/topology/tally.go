@@ -63,6 +63,16 @@ func (l *lows) move(from, to int32) {
 	}
 }
 
+// hold keeps n more times the same number, which is not zero; fewer where n is negative.
+func (l *lows) hold(number, n int32) {
+	for ; n > 0; n-- {
+		l.move(0, number)
+	}
+	for ; n < 0; n++ {
+		l.move(number, 0)
+	}
+}
+
 // next is the smallest number kept that is larger than one no longer kept: mostly the next, since pods come one by one.
 func (l *lows) next(than int32) int32 {
 	for step := than + 1; step <= than+int32(len(l.domains)); step++ {
