@@ -67,42 +67,40 @@ func neverMade(t *testing.T, b Backend) {
 }
 
 func runs(t *testing.T, b Backend) {
-	r := request("std-000", 1)
-	create(t, b, r)
-	b.Advance(longEnough)
-	m, err := b.Provider.Get(t.Context(), of(r.ClaimUID))
-	require.NoError(t, err)
-	require.Equal(t, provider.StateRunning, m.State)
+	m := boot(t, b, request("std-000", 1))
 	require.NotEmpty(t, m.ProviderID+m.SystemUUID+m.NodeName, "something must tell its node")
+	list, err := b.Provider.List(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []provider.Machine{m}, list)
 }
 
 func deletes(t *testing.T, b Backend) {
 	r := request("std-000", 1)
-	m := create(t, b, r)
-	b.Advance(longEnough)
+	m := boot(t, b, r)
 	require.NoError(t, b.Provider.Delete(t.Context(), m))
-	if got, err := b.Provider.Get(t.Context(), of(r.ClaimUID)); err == nil {
+	if got, err := b.Provider.Get(t.Context(), m); err == nil {
 		require.Equal(t, provider.StateDeleting, got.State)
 		require.Equal(t, 1, b.Count(), "what it still says is there is there")
+		_, err = b.order(t.Context(), r)
+		require.ErrorIs(t, err, provider.ErrBusy)
 	}
-	if err := b.Provider.Delete(t.Context(), m); err != nil {
-		require.ErrorIs(t, err, provider.ErrNotFound)
-	}
-	b.Advance(longEnough)
+	gone(t, b, m)
 	require.ErrorIs(t, b.Provider.Delete(t.Context(), m), provider.ErrNotFound)
-	_, err := b.Provider.Get(t.Context(), of(r.ClaimUID))
-	require.ErrorIs(t, err, provider.ErrNotFound)
+	require.Zero(t, b.Count())
+}
+
+func deletesHalf(t *testing.T, b Backend) {
+	m := create(t, b, request("std-000", 1))
+	gone(t, b, m)
 	require.Zero(t, b.Count())
 }
 
 func nextAttempt(t *testing.T, b Backend) {
 	first := create(t, b, request("std-000", 1))
-	_, err := b.Provider.Create(t.Context(), request("std-000", 2))
+	_, err := b.order(t.Context(), request("std-000", 2))
 	require.Error(t, err, "one claim, one machine")
 	require.Equal(t, 1, b.Count())
-	require.NoError(t, b.Provider.Delete(t.Context(), first))
-	b.Advance(longEnough)
-	require.ErrorIs(t, b.Provider.Delete(t.Context(), first), provider.ErrNotFound)
+	gone(t, b, first)
 	second := create(t, b, request("std-000", 2))
 	require.Equal(t, int32(2), second.Attempt)
 	got, err := b.Provider.Get(t.Context(), of(uidOf("std-000")))
@@ -113,7 +111,7 @@ func nextAttempt(t *testing.T, b Backend) {
 
 func attemptOver(t *testing.T, b Backend) {
 	second := create(t, b, request("std-000", 2))
-	_, err := b.Provider.Create(t.Context(), request("std-000", 1))
+	_, err := b.order(t.Context(), request("std-000", 1))
 	require.Error(t, err)
 	got, err := b.Provider.Get(t.Context(), of(uidOf("std-000")))
 	require.NoError(t, err)
@@ -138,25 +136,101 @@ func wrongIdentity(t *testing.T, b Backend) {
 	require.NotEqual(t, provider.StateDeleting, got.State)
 }
 
-func foreign(t *testing.T, b Backend) {
-	const id = "somebody-elses"
-	untouched := b.Foreign(id)
+func foreign(t *testing.T, b Backend, kind string) {
+	id, untouched := b.Foreign[kind]()
 	m := create(t, b, request("std-000", 1))
+	before := b.Count()
 	err := b.Provider.Delete(t.Context(), provider.Machine{ID: id, Claim: "std-001", ClaimUID: uidOf("std-001"), Attempt: 1})
 	require.ErrorIs(t, err, provider.ErrRefused)
 	stolen := m
 	stolen.ID = id
 	require.ErrorIs(t, b.Provider.Delete(t.Context(), stolen), provider.ErrRefused, "the right claim does not make it ours")
 	b.Advance(longEnough)
+	list, err := b.Provider.List(t.Context())
+	require.NoError(t, err)
+	for _, listed := range list {
+		require.Equal(t, listed.ID == m.ID, listed.ClaimUID == m.ClaimUID, "is not listed as the claim's")
+	}
+	gone(t, b, m)
 	require.True(t, untouched())
-	require.Equal(t, 2, b.Count())
+	require.Equal(t, before-1, b.Count())
+}
+
+func blind(t *testing.T, b Backend) {
+	m := boot(t, b, request("std-000", 1))
+	b.Blind()
+	_, err := b.Provider.List(t.Context())
+	notCertain(t, err)
+	_, err = b.Provider.Get(t.Context(), of(m.ClaimUID))
+	notCertain(t, err)
+	require.NotErrorIs(t, b.Provider.Delete(t.Context(), m), provider.ErrNotFound)
+	require.Equal(t, 1, b.Count())
+}
+
+func notCertain(t *testing.T, err error) {
+	t.Helper()
+	require.Error(t, err)
+	require.NotErrorIs(t, err, provider.ErrNotFound)
+}
+
+func rotated(t *testing.T, b Backend) {
+	m := boot(t, b, request("std-000", 1))
+	b.Rotate()
+	got, err := b.Provider.Get(t.Context(), of(m.ClaimUID))
+	require.NoError(t, err)
+	require.Equal(t, m.ID, got.ID)
+	b.Rotate()
+	create(t, b, request("std-001", 1))
+	b.Rotate()
+	gone(t, b, m)
+	require.Equal(t, 1, b.Count())
+	if b.Log != nil {
+		b.discreet(t, b.Log())
+	}
+}
+
+// boot takes a machine to where it runs, as a claim does.
+func boot(t *testing.T, b Backend, r provider.Request) provider.Machine {
+	t.Helper()
+	m := create(t, b, r)
+	for range 20 {
+		b.Advance(longEnough)
+		got, err := b.Provider.Get(t.Context(), m)
+		require.NoError(t, err)
+		require.Equal(t, m.ID, got.ID)
+		switch got.State {
+		case provider.StateRunning:
+			return got
+		case provider.StatePending:
+			r.ID = m.ID
+			create(t, b, r)
+		}
+	}
+	require.Fail(t, "the machine does not come to run")
+	return m
+}
+
+// gone deletes a machine until absence is proven, as a claim does.
+func gone(t *testing.T, b Backend, m provider.Machine) {
+	t.Helper()
+	for range 20 {
+		err := b.Provider.Delete(t.Context(), m)
+		if err != nil {
+			require.ErrorIs(t, err, provider.ErrNotFound)
+			_, err = b.Provider.Get(t.Context(), of(m.ClaimUID))
+			require.ErrorIs(t, err, provider.ErrNotFound)
+			return
+		}
+		b.Advance(longEnough)
+	}
+	require.Fail(t, "the machine does not go")
 }
 
 func sameName(t *testing.T, b Backend) {
 	old := create(t, b, request("std-000", 1))
 	r := request("std-000", 1)
 	r.ClaimUID = uidOf("std-000-made-again")
-	m, err := b.Provider.Create(t.Context(), r)
+	m, err := b.order(t.Context(), r)
 	if err == nil {
 		require.Equal(t, r.ClaimUID, m.ClaimUID, "a machine of its own, or none")
 		require.NotEqual(t, old.ID, m.ID)
@@ -194,7 +268,7 @@ func concurrent(t *testing.T, b Backend) {
 	for claim := range claims {
 		for caller := range callers {
 			all.Go(func() {
-				m, err := b.Provider.Create(t.Context(), request(fmt.Sprintf("std-%03d", claim), 1))
+				m, err := b.order(t.Context(), request(fmt.Sprintf("std-%03d", claim), 1))
 				if err == nil {
 					ids[claim][caller] = m.ID
 				}

@@ -3,6 +3,8 @@
 package providertest
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,9 +22,16 @@ type Backend struct {
 	Advance func(d time.Duration)
 	// Count is how many machines the backend really holds, whoever they belong to.
 	Count func() int
-	// Foreign makes a machine with this ID that does not belong to the claims of the suite, and returns how to see
-	// whether it is still untouched.
-	Foreign func(id provider.ID) (untouched func() bool)
+	// Foreign makes machines that do not belong to the claims of the suite, by what they are ("a template"), and returns
+	// the ID and how to see whether it is still untouched.
+	Foreign map[string]func() (id provider.ID, untouched func() bool)
+	// Blind makes the backend answer only in part, as to somebody who may not see everything; nil where it cannot.
+	Blind func()
+	// Rotate changes the credentials, at the backend and where the provider reads them; nil where there are none.
+	Rotate func()
+	// Secrets may be in no text that the provider writes; Log is what it has logged so far, nil when it logs nothing.
+	Secrets []string
+	Log     func() string
 	// Wire is what the client sends its requests through; nil when there is no wire, and nothing on it to go wrong.
 	Wire *Wire
 }
@@ -44,17 +53,27 @@ func Run(t *testing.T, factory Factory) {
 		{"what was never made is not found", neverMade},
 		{"a machine comes to run and can be told by its node", runs},
 		{"a deletion is done when absence is proven", deletes},
+		{"a machine may go before it runs", deletesHalf},
 		{"the next attempt waits until the machine before it is gone", nextAttempt},
 		{"an attempt that is over is not made again", attemptOver},
 		{"a deletion needs the whole identity", wrongIdentity},
-		{"the machine of somebody else is not deleted", foreign},
 		{"the name of a claim is not its identity", sameName},
 		{"a call that nobody waits for says nothing", cancelled},
 		{"many callers at once make one machine for each claim", concurrent},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, factory(t)) })
 	}
-	if probe := factory(t); probe.Wire != nil {
+	probe := factory(t)
+	for _, kind := range slices.Sorted(maps.Keys(probe.Foreign)) {
+		t.Run("somebody else's is not touched: "+kind, func(t *testing.T) { foreign(t, factory(t), kind) })
+	}
+	if probe.Blind != nil {
+		t.Run("who sees a part proves nothing", func(t *testing.T) { blind(t, factory(t)) })
+	}
+	if probe.Rotate != nil {
+		t.Run("credentials may change under way", func(t *testing.T) { rotated(t, factory(t)) })
+	}
+	if probe.Wire != nil {
 		runWire(t, factory)
 	}
 }

@@ -39,19 +39,34 @@ type Wire struct {
 
 	mu    sync.Mutex
 	next  Fault
+	skip  int
 	hangs func()
 }
 
-// Break sets the fault of the next request. Hangs is called when a request hangs; it may cancel the caller's context.
-func (w *Wire) Break(f Fault, hangs func()) {
+// Break sets the fault of the request after the next skip ones. Hangs is called when a request hangs; it may cancel the
+// caller's context.
+func (w *Wire) Break(f Fault, skip int, hangs func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.next, w.hangs = f, hangs
+	w.next, w.skip, w.hangs = f, skip, hangs
+}
+
+// Mend takes the fault back and reports whether it had hit a request.
+func (w *Wire) Mend() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	hit := w.next == ""
+	w.next = ""
+	return hit
 }
 
 func (w *Wire) take() (Fault, func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.next != "" && w.skip > 0 {
+		w.skip--
+		return "", nil
+	}
 	f := w.next
 	w.next = ""
 	return f, w.hangs
@@ -97,7 +112,7 @@ func spoil(req *http.Request, resp *http.Response, fault Fault, hangs func()) (*
 	case HangsAfter:
 		return hang(req, hangs)
 	case AnswerCut:
-		resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(half), broken{}))
+		resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(half), severed{}))
 	case AnswerShort:
 		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(half)), int64(len(half))
 	case AnswerEmpty:
@@ -134,13 +149,13 @@ func hang(req *http.Request, hangs func()) (*http.Response, error) {
 }
 
 func page(req *http.Request, status int) *http.Response {
-	text := "<html><body>welcome</body></html>"
+	text := "<html><body>welcome " + req.Header.Get("Authorization") + "</body></html>" // and tells what it was told
 	return &http.Response{StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
 		Header: http.Header{"Content-Type": {"text/html"}}, Body: io.NopCloser(strings.NewReader(text)),
 		ContentLength: int64(len(text))}
 }
 
-// broken is a connection that is gone.
-type broken struct{}
+// severed is a connection that is gone.
+type severed struct{}
 
-func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+func (severed) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

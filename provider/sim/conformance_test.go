@@ -36,15 +36,16 @@ func backend(t *testing.T) (providertest.Backend, *sim.Cloud, *watch) {
 	return providertest.Backend{
 		Advance: clock.Advance,
 		Count:   func() int { return len(cloud.List(clock.Now())) },
-		Foreign: func(id provider.ID) func() bool {
+		Foreign: map[string]func() (provider.ID, func() bool){"a machine": func() (provider.ID, func() bool) {
+			const id = provider.ID("somebody-elses")
 			_, err := cloud.Create(provider.Request{Claim: string(id), ClaimUID: "foreign", Attempt: 1,
 				Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}, clock.Now())
 			require.NoError(t, err)
-			return func() bool {
+			return id, func() bool {
 				m, err := cloud.Get("foreign", clock.Now())
 				return err == nil && m.State == provider.StateRunning
 			}
-		},
+		}},
 	}, cloud, clock
 }
 
