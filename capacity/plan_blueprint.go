@@ -1,6 +1,8 @@
 package capacity
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -18,7 +20,7 @@ type blueprint struct {
 	made    *Node // see node
 	machine corev1.ResourceList
 	taken   map[int]bool // of classes that name machines, by class
-	extra   int8         // see devices: 1 yes, -1 no
+	extra   bool         // the machine has extended resources
 }
 
 // family is the machines of a pool that differ in size only: their nodes carry the same labels and taints, but for the
@@ -59,6 +61,9 @@ func (f *family) blueprint(shape v1alpha1.Shape) *blueprint {
 	machine := ResourcesOf(shape.Resources)
 	if _, said := shape.Resources[corev1.ResourcePods]; !said {
 		machine.Pods = DefaultPods
+	}
+	for name := range machine.Scalar {
+		b.extra = b.extra || strings.Contains(string(name), "/")
 	}
 	daemons := f.daemons
 	if f.vendor.market.daemonsByName {
@@ -116,8 +121,10 @@ func (b *blueprint) judge(a *Ask) Verdict {
 
 // admits says whether the machine's node takes a pod of the class, if there is room.
 func (b *blueprint) admits(c *class) bool {
-	if _, barred := b.vendor.barred[c.ask.Signature]; barred {
-		return false
+	if len(b.vendor.barred) > 0 {
+		if _, barred := b.vendor.barred[c.ask.Signature]; barred {
+			return false
+		}
 	}
 	if c.ask.byName {
 		return b.admitsByName(c)

@@ -21,8 +21,9 @@ type draft struct {
 	crowd   *assembly // nil where rules about other pods see none of these
 	plain   []int     // the batches that are not social
 	shelves []shelf
-	quote   *quote // of the tier that is looked at
-	taken   []int  // of each batch: what the machine being filled takes
+	open    []shelf // of the machine being filled, scratch
+	quote   *quote  // of the tier that is looked at
+	taken   []int   // of each batch: what the machine being filled takes
 }
 
 // style is how a draft chooses.
@@ -80,6 +81,7 @@ var oneByOne = []style{{policy.Cheap, 3}}
 // bestDraft buys for the batches in each style and keeps the best result.
 func (m *market) bestDraft(batches []*batch) *draft {
 	var best *draft
+	m.quotes = map[int]*quote{}
 	try := func(styles []style) {
 		for _, s := range styles {
 			d := m.newDraft(batches, s)
@@ -156,7 +158,7 @@ func (d *draft) fillAll() {
 }
 
 func (d *draft) fillTier(sellers []*vendor) {
-	d.quote = d.newQuote(sellers)
+	d.quote = d.quoteFor(sellers)
 	if d.crowd == nil {
 		for i := range d.batches {
 			d.serve(i, func(batch int) (lot, bool) { return d.compare(d.promising(sellers, batch, nil), batch) })

@@ -10,7 +10,21 @@ import (
 // shelf is batches whose pods are much alike, the largest first.
 type shelf struct {
 	batches []int
-	next    int // of the machine being filled: no batch before it fits
+	skip    []int  // for a batch that is used up: where to look for the next
+	least   vector // no pod here asks for less, of any kind
+	next    int    // of the machine being filled: no batch before it fits
+}
+
+// live is the first batch of the shelf from i on that still has pods.
+func (s *shelf) live(i int, left []int) int {
+	end := i
+	for end < len(s.batches) && left[s.batches[end]] == 0 {
+		end = s.skip[end]
+	}
+	for i < end {
+		i, s.skip[i] = s.skip[i], end
+	}
+	return end
 }
 
 // Where pods are of so many kinds that looking at each is dear, they are sorted onto shelves: by which of cpu and memory
@@ -40,10 +54,16 @@ func (d *draft) stock() {
 		}
 		d.shelves[at].batches = append(d.shelves[at].batches, i)
 	}
-	for _, s := range d.shelves {
+	for i := range d.shelves {
+		s := &d.shelves[i]
 		slices.SortStableFunc(s.batches, func(a, b int) int {
 			return cmp.Compare(d.batches[b].class.size, d.batches[a].class.size)
 		})
+		s.least = slices.Clone(d.batches[s.batches[0]].class.need)
+		for at, batch := range s.batches {
+			s.skip = append(s.skip, at+1)
+			s.least.atMost(d.batches[batch].class.need)
+		}
 	}
 }
 
@@ -72,37 +92,40 @@ func (d *draft) shelfOf(batch int) [2]int {
 	return [2]int{slant, int(math.Floor(math.Log2(class.size) * sizeSteps))}
 }
 
-// restock takes what is used up off the front of the shelves.
-func (d *draft) restock() {
-	for i := range d.shelves {
-		s := &d.shelves[i]
-		s.next = 0
-		for len(s.batches) > 0 && d.left[s.batches[0]] == 0 {
-			s.batches = s.batches[1:]
-		}
-	}
-	d.shelves = slices.DeleteFunc(d.shelves, func(s shelf) bool { return len(s.batches) == 0 })
+// restock drops the shelves that are used up, and returns the others to be looked through from their start.
+func (d *draft) restock() []shelf {
+	d.shelves = slices.DeleteFunc(d.shelves, func(s shelf) bool { return s.live(0, d.left) == len(s.batches) })
+	d.open = append(d.open[:0], d.shelves...)
+	return d.open
 }
 
-// packEvenly takes pods so that all kinds of resources run out together: of those that fit the one that is worth most,
-// the more so the better it suits the room that is left. Of pods that are small for the machine many are taken at once.
+// packEvenly takes pods so that all kinds of resources run out together: off the shelf whose next pod is worth most, the
+// more so the better it suits the room that is left. Of pods that are small for the machine many are taken at once.
 func (d *draft) packEvenly(b *blueprint, free vector, first int, carried []packed) []packed {
-	d.restock()
+	open := d.restock()
 	carried = d.lead(b, first, free, carried)
 	m := d.newMeasure(b, free)
-	open := slices.Clone(d.shelves)
 	for {
-		var best int
+		best := -1
 		if best, open = d.suits(m, open, b, free); best < 0 {
 			return carried
 		}
-		n := max(free.times(d.batches[best].class.need, math.MaxInt32)/gulps, 1)
-		carried, n = d.add(best, min(n, d.available(best)), free, carried)
-		m.take(d.quote.needs[best], n)
+		s := &open[best]
+		for n := max(free.times(d.batches[s.batches[s.next]].class.need, math.MaxInt32)/gulps, 1); n > 0; {
+			batch, found := d.top(s, b, free)
+			if !found {
+				break
+			}
+			taken := 0
+			most := min(n, d.available(batch))
+			carried, taken = d.add(batch, free.times(d.batches[batch].class.need, most), free, carried)
+			m.take(d.quote.needs[batch], taken)
+			n -= taken
+		}
 	}
 }
 
-// suits is the batch whose pod is to be taken next, -1 when none fits, and the shelves that still have one that fits.
+// suits is the shelf whose next pod is to be taken, -1 when none fits, and the shelves that still have one that fits.
 func (d *draft) suits(m *measure, open []shelf, b *blueprint, free vector) (int, []shelf) {
 	best, most := -1, 0.0
 	kept := open[:0]
@@ -111,24 +134,26 @@ func (d *draft) suits(m *measure, open []shelf, b *blueprint, free vector) (int,
 		if !found {
 			continue
 		}
-		kept = append(kept, open[i])
 		if score := m.score(d.quote.needs[batch], d.quote.worth[batch]); best < 0 || score > most {
-			best, most = batch, score
+			best, most = len(kept), score
 		}
+		kept = append(kept, open[i])
 	}
 	return best, kept
 }
 
-// gulps is how often at least a pod is judged anew before it has filled a machine alone.
+// gulps is how often at least a pod is judged anew before its like have filled a machine alone.
 const gulps = 24
 
 // top is the first batch on a shelf that still has pods and fits. What does not fit now will not fit later: room only
 // shrinks while a machine is filled.
 func (d *draft) top(s *shelf, b *blueprint, free vector) (int, bool) {
-	for ; s.next < len(s.batches); s.next++ {
+	if !free.holds(s.least) {
+		return 0, false
+	}
+	for s.next = s.live(s.next, d.left); s.next < len(s.batches); s.next = s.live(s.next+1, d.left) {
 		batch := s.batches[s.next]
-		d.effort++
-		if d.left[batch] > d.taken[batch] && d.available(batch) > 0 && free.holds(d.batches[batch].class.need) && b.takes(d.batches[batch].class) {
+		if d.available(batch) > 0 && b.takes(d.batches[batch].class) && free.holds(d.batches[batch].class.need) {
 			return batch, true
 		}
 	}

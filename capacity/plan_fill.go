@@ -166,7 +166,7 @@ func (d *draft) cheapest(b *blueprint, load vector, carried []packed) *blueprint
 		if other.cost >= best.cost {
 			break
 		}
-		if other.devices() == b.devices() && other.free.holds(load) && d.budgets[b.vendor].Refuses(other.resources()) == "" && d.carries(other, load, carried) {
+		if other.extra == b.extra && other.free.holds(load) && d.budgets[b.vendor].Refuses(other.resources()) == "" && d.carries(other, load, carried) {
 			return other
 		}
 	}

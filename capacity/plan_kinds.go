@@ -83,6 +83,13 @@ func (a vector) take(need vector, n int) {
 // put is take undone.
 func (a vector) put(need vector, n int) { a.take(need, -n) }
 
+// atMost lowers every kind of a to that of b.
+func (a vector) atMost(b vector) {
+	for i := range a {
+		a[i] = min(a[i], b[i])
+	}
+}
+
 // atLeast raises every kind of a to that of b.
 func (a vector) atLeast(b vector) {
 	for i := range a {

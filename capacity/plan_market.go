@@ -23,7 +23,8 @@ type market struct {
 	// families is how many there are so far.
 	families int
 	kinds    kinds
-	most     vector // of each kind that any machine offers
+	most     vector         // of each kind that any machine offers
+	quotes   map[int]*quote // of each tier, before anything is bought
 	// daemonsByName says that a DaemonSet picks machines by name or size.
 	daemonsByName bool
 	now           time.Time

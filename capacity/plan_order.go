@@ -1,6 +1,8 @@
 package capacity
 
 import (
+	"slices"
+
 	"github.com/muster-sh/muster/api/v1alpha1"
 )
 
@@ -23,14 +25,12 @@ func (p *planner) orderOne(d *draft, l lot) bool {
 	if claim == nil {
 		return true
 	}
-	node, all := NodeOfClaim(claim, d.daemons), true
-	room := node.Free()
-	free := d.kinds.from(&room)
-	create := Create{Claim: claim, Cost: l.cost}
+	free, admits := d.inspect(claim, l)
+	all, create := true, Create{Claim: claim, Cost: l.cost}
 	for _, packed := range l.packed {
 		b := d.batches[packed.batch]
 		n := 0
-		if Admits(b.class.ask, node).Fits {
+		if admits(b.class) {
 			n = free.times(b.class.need, min(packed.pods, len(b.pods)))
 		}
 		all = all && n == packed.pods
@@ -48,6 +48,21 @@ func (p *planner) orderOne(d *draft, l lot) bool {
 		p.plan.Creates = append(p.plan.Creates, create)
 	}
 	return all
+}
+
+// inspect returns the room of the machine that will come, and whom it admits. Where nobody asks for names that is what the
+// blueprint says already.
+func (d *draft) inspect(claim *v1alpha1.NodeClaim, l lot) (vector, func(*class) bool) {
+	named := d.daemonsByName
+	for _, p := range l.packed {
+		named = named || d.batches[p.batch].class.ask.byName
+	}
+	if !named {
+		return slices.Clone(l.free), l.admits
+	}
+	node := NodeOfClaim(claim, d.daemons)
+	room := node.Free()
+	return d.kinds.from(&room), func(c *class) bool { return Admits(c.ask, node).Fits }
 }
 
 // claim is a claim in the first free slot, nil when none is left.

@@ -36,9 +36,11 @@ func newTableau(offers [][]float64, costs, demand []float64) *tableau {
 	for k := range demand {
 		t.free = append(t.free, k)
 	}
+	t.rows, t.basic = make([][]float64, len(offers)), make([]int, len(offers))
+	cells, columns := make([]float64, len(offers)*len(demand)), len(demand)
 	for i, offer := range offers {
-		t.rows = append(t.rows, append([]float64(nil), offer...))
-		t.basic = append(t.basic, len(demand)+i)
+		t.rows[i], t.basic[i] = cells[i*columns:(i+1)*columns], columns+i
+		copy(t.rows[i], offer)
 	}
 	return t
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strings"
 )
 
 // quote is what pods are worth to the pools of one tier, and what their machines could carry. All amounts are parts of
@@ -25,13 +24,27 @@ type quote struct {
 // item is a machine for sale and its room.
 type item struct {
 	*blueprint
-	room    []float64
-	full    float64 // what all of it is worth
-	devices bool
+	room []float64
+	full float64 // what all of it is worth
 }
 
 // aLittle keeps the worth of a pod above zero where all that it asks for is free of charge.
 const aLittle = 1e-9
+
+// quoteFor is the quote of a tier. As long as nothing is bought it is the same for every draft.
+func (d *draft) quoteFor(sellers []*vendor) *quote {
+	if len(d.lots) > 0 {
+		return d.newQuote(sellers)
+	}
+	known := d.quotes[sellers[0].tier]
+	if known == nil {
+		known = d.newQuote(sellers)
+		d.quotes[sellers[0].tier] = known
+	}
+	q := *known
+	q.left = slices.Clone(q.left)
+	return &q
+}
 
 // newQuote prices a tier for the pods that are left. A range shows the largest size that it may sell.
 func (d *draft) newQuote(sellers []*vendor) *quote {
@@ -46,33 +59,44 @@ func (d *draft) newQuote(sellers []*vendor) *quote {
 		q.left[k] = min(asked[k], 1)
 		asked[k] = max(asked[k], 1)
 	}
+	q.asked = asked
+	q.list(d, sellers)
+	q.scores = make([]float64, len(q.offers))
+	slices.SortStableFunc(q.offers, func(a, b item) int {
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.full, b.full))
+	})
+	amounts := make([]float64, len(d.batches)*len(d.kinds))
+	q.needs, q.worth = make([][]float64, len(d.batches)), make([]float64, len(d.batches))
+	for i, b := range d.batches {
+		q.needs[i], amounts = parts(b.class.need, asked, amounts)
+		q.worth[i] = q.value(q.needs[i]) + aLittle*b.class.size
+	}
+	return q
+}
+
+// list notes what is for sale, and works out the price of each kind.
+func (q *quote) list(d *draft, sellers []*vendor) {
 	var rooms [][]float64
 	var costs []float64
 	for _, s := range sellers {
-		for _, b := range s.onSale(d.budgets[s]) {
+		offers := s.onSale(d.budgets[s])
+		amounts := make([]float64, len(offers)*len(d.kinds))
+		for _, b := range offers {
 			if !b.usable() {
 				continue
 			}
-			o := item{blueprint: b, room: parts(b.free, asked), devices: b.devices()}
+			o := item{blueprint: b}
+			o.room, amounts = parts(b.free, q.asked, amounts)
 			rooms, costs = append(rooms, o.room), append(costs, b.cost)
 			if s.sizes == nil {
 				q.offers = append(q.offers, o)
 			}
 		}
 	}
-	q.asked = asked
 	q.price = unitPrices(rooms, costs, q.left)
-	q.scores = make([]float64, len(q.offers))
-	slices.SortStableFunc(q.offers, func(a, b item) int { return cmp.Compare(a.order, b.order) })
 	for i := range q.offers {
 		q.offers[i].full = q.value(q.offers[i].room)
 	}
-	for _, b := range d.batches {
-		need := parts(b.class.need, asked)
-		q.needs = append(q.needs, need)
-		q.worth = append(q.worth, q.value(need)+aLittle*b.class.size)
-	}
-	return q
 }
 
 // rangeOf is where the offers of a family stand.
@@ -88,12 +112,13 @@ func (q *quote) sold(batch, pods int) {
 	}
 }
 
-func parts(a vector, of []float64) []float64 {
-	out := make([]float64, len(a))
+// parts writes amounts as parts of others to the front of a list, and returns them and what is left of the list.
+func parts(a vector, of, to []float64) (out, rest []float64) {
+	out, rest = to[:len(a):len(a)], to[len(a):]
 	for i, v := range a {
 		out[i] = float64(max(v, 0)) / of[i]
 	}
-	return out
+	return out, rest
 }
 
 func (q *quote) value(part []float64) float64 {
@@ -134,29 +159,12 @@ func (d *draft) promising(sellers []*vendor, batch int, of *camp) []*blueprint {
 		}
 	}
 	q, class := d.quote, d.batches[batch].class
-	share, most := math.Inf(1), mostTried
+	most := mostTried
 	if of != nil {
-		share, most = d.share(of), mostTriedApart
-	}
-	q.from, q.to = 0, len(q.offers)
-	if of != nil {
-		q.from, q.to = q.rangeOf(of.family)
-	}
-	least := math.Inf(1)
-	for i := q.from; i < q.to; i++ {
-		o := &q.offers[i]
-		q.scores[i] = math.Inf(1)
-		if o.takes(class) {
-			q.scores[i] = o.cost / q.could(o.room)
-			least = min(least, o.full)
-		}
-	}
-	if share = max(share, least) * (1 + alike); !math.IsInf(share, 1) {
-		for i := q.from; i < q.to; i++ {
-			if q.offers[i].full > share {
-				q.scores[i] = math.Inf(1)
-			}
-		}
+		most = mostTriedApart
+		q.rate(class, of, d.share(of))
+	} else {
+		q.rateAll(class)
 	}
 	for tried := 0; tried < most; {
 		best := q.best()
@@ -172,6 +180,38 @@ func (d *draft) promising(sellers []*vendor, batch int, of *camp) []*blueprint {
 		tried++
 	}
 	return out
+}
+
+// rateAll scores every machine that takes pods of a class.
+func (q *quote) rateAll(c *class) {
+	q.from, q.to = 0, len(q.offers)
+	for i := range q.offers {
+		q.scores[i] = math.Inf(1)
+		if o := &q.offers[i]; o.takes(c) {
+			q.scores[i] = o.cost / q.could(o.room)
+		}
+	}
+}
+
+// rate scores those of a family that are worth no more than a share, or else the smallest that will do.
+func (q *quote) rate(c *class, of *camp, share float64) {
+	q.from, q.to = q.rangeOf(of.family)
+	smallest := true
+	for i := q.from; i < q.to; i++ {
+		o := &q.offers[i]
+		if o.full > share*(1+alike) && !smallest {
+			q.to = i
+			return
+		}
+		q.scores[i] = math.Inf(1)
+		if !o.takes(c) {
+			continue
+		}
+		if smallest {
+			smallest, share = false, max(share, o.full)
+		}
+		q.scores[i] = o.cost / q.could(o.room)
+	}
 }
 
 func (q *quote) best() int {
@@ -191,7 +231,7 @@ func (q *quote) dropTwins(of int) {
 	a := &q.offers[of]
 	for i := q.from; i < q.to; i++ {
 		b := &q.offers[i]
-		if math.IsInf(q.scores[i], 1) || a.devices != b.devices {
+		if math.IsInf(q.scores[i], 1) || a.extra != b.extra {
 			continue
 		}
 		twins := true
@@ -203,17 +243,4 @@ func (q *quote) dropTwins(of int) {
 		}
 	}
 	q.scores[of] = math.Inf(1)
-}
-
-// devices says whether the machine has extended resources.
-func (b *blueprint) devices() bool {
-	if b.extra == 0 {
-		b.extra = -1
-		for name := range b.shape.Resources {
-			if strings.Contains(string(name), "/") {
-				b.extra = 1
-			}
-		}
-	}
-	return b.extra > 0
 }

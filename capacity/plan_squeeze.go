@@ -70,7 +70,7 @@ func (d *draft) wider(l *lot, class *class) *blueprint {
 		return nil
 	}
 	for _, b := range l.sizes {
-		if b.devices() == l.devices() && b.free.holds(load) && b.takes(class) && d.carries(b, load, l.packed) {
+		if b.extra == l.extra && b.free.holds(load) && b.takes(class) && d.carries(b, load, l.packed) {
 			return b
 		}
 	}

@@ -34,20 +34,18 @@ func (t *tally) add(domain, n int32) int32 {
 
 // lows keeps the smallest of many numbers that rise and fall by steps. Zeros are not kept.
 type lows struct {
-	domains map[int32]int32 // how many have this number
-	filled  int             // how many are not zero
-	least   int32           // of those
+	domains []int32 // how many have the number that is the index
+	filled  int     // how many are not zero
+	least   int32   // of those
 }
 
 func (l *lows) move(from, to int32) {
-	if l.domains == nil {
-		l.domains = map[int32]int32{}
+	if need := int(max(from, to)) + 1; need > len(l.domains) {
+		l.domains = append(l.domains, make([]int32, need-len(l.domains))...)
 	}
 	if from != 0 {
 		l.filled--
-		if l.domains[from]--; l.domains[from] == 0 {
-			delete(l.domains, from)
-		}
+		l.domains[from]--
 	}
 	if to != 0 {
 		l.filled++
@@ -58,8 +56,11 @@ func (l *lows) move(from, to int32) {
 		l.least = 0
 	case to != 0 && (to < l.least || l.least == 0):
 		l.least = to
-	case l.domains[l.least] == 0:
-		l.least = l.next(l.least)
+	default:
+		// Mostly the next one has some, since pods come one by one.
+		for l.domains[l.least] == 0 {
+			l.least++
+		}
 	}
 }
 
@@ -71,20 +72,4 @@ func (l *lows) hold(number, n int32) {
 	for ; n < 0; n++ {
 		l.move(number, 0)
 	}
-}
-
-// next is the smallest number kept that is larger than one no longer kept: mostly the next, since pods come one by one.
-func (l *lows) next(than int32) int32 {
-	for step := than + 1; step <= than+int32(len(l.domains)); step++ {
-		if l.domains[step] > 0 {
-			return step
-		}
-	}
-	least := int32(0)
-	for number := range l.domains {
-		if least == 0 || number < least {
-			least = number
-		}
-	}
-	return least
 }
