@@ -26,6 +26,9 @@ const (
 	// DoNotReleaseAnnotation on a NodeClaim, set to "true", keeps its machine.
 	DoNotReleaseAnnotation = "muster.sh/do-not-release"
 
+	// ReturnHostAnnotation on a Host, set to a value it did not have before, returns the host from quarantine.
+	ReturnHostAnnotation = "muster.sh/return-host"
+
 	// ClaimFinalizer keeps a NodeClaim until its machine is proven gone.
 	ClaimFinalizer = "muster.sh/machine"
 

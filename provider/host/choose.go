@@ -1,0 +1,122 @@
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider"
+)
+
+// Why a host is not chosen; each is said once for all hosts it holds for.
+const (
+	whyClaimed     = "in use"
+	whyGoing       = "being deleted"
+	whyQuarantined = "quarantined"
+	whyOn          = "on, but not by Muster"
+	whyPool        = "not for this pool"
+	whyUnreachable = "not answering"
+)
+
+// maxErrors is how many looks in a row may fail before an idle host counts as one that does not answer.
+const maxErrors = 3
+
+// Choose returns the free host that a request gets, or nil and the reasons why not one of them can serve it. What decides,
+// in this order: no device wasted that was not asked for, the rack with the fewest hosts of the pool, the fewest strikes,
+// the least wear, the smallest host, the name. Same hosts, same answer.
+func Choose(r provider.Request, hosts []*v1alpha1.Host) (*v1alpha1.Host, string) {
+	racks, reasons := map[string]int{}, map[string]int{}
+	var fit []*v1alpha1.Host
+	for _, h := range hosts {
+		if c := h.Status.Claim; c != nil && c.Pool == r.Pool {
+			racks[h.Spec.Rack]++
+		}
+		if why := unfit(r, h); why != "" {
+			reasons[why]++
+			continue
+		}
+		fit = append(fit, h)
+	}
+	if len(fit) == 0 {
+		return nil, told(reasons)
+	}
+	return slices.MinFunc(fit, func(a, b *v1alpha1.Host) int {
+		return cmp.Or(
+			cmp.Compare(unasked(r, a), unasked(r, b)),
+			cmp.Compare(racks[a.Spec.Rack], racks[b.Spec.Rack]),
+			cmp.Compare(a.Status.Strikes, b.Status.Strikes),
+			cmp.Compare(a.Status.Wear.PowerCycles, b.Status.Wear.PowerCycles),
+			compareSize(a, b),
+			cmp.Compare(a.Name, b.Name),
+		)
+	}), ""
+}
+
+// unfit says why a host cannot serve a request now; empty when it can.
+func unfit(r provider.Request, h *v1alpha1.Host) string {
+	switch {
+	case h.DeletionTimestamp != nil:
+		return whyGoing
+	case h.Status.Claim != nil:
+		return whyClaimed
+	case h.Spec.Quarantined || state(h) == v1alpha1.HostQuarantined:
+		return whyQuarantined
+	case state(h) != v1alpha1.HostOff:
+		return whyClaimed
+	case len(h.Spec.Pools) > 0 && !slices.Contains(h.Spec.Pools, r.Pool):
+		return whyPool
+	case Power(h.Status.Power) == On || Power(h.Status.Power) == PoweringOn:
+		return whyOn
+	case h.Status.Errors >= maxErrors:
+		return whyUnreachable
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Resources)) {
+		want := r.Resources[name]
+		if has := h.Spec.Resources[name]; has.Cmp(want) < 0 {
+			return fmt.Sprintf("less than %s %s", want.String(), name)
+		}
+	}
+	return ""
+}
+
+// unasked counts the kinds of devices that a host has and a request does not want: they would lie idle.
+func unasked(r provider.Request, h *v1alpha1.Host) int {
+	plain := sets.New(corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceStorage,
+		corev1.ResourceEphemeralStorage)
+	n := 0
+	for name, has := range h.Spec.Resources {
+		if want := r.Resources[name]; !plain.Has(name) && has.Sign() > 0 && want.Sign() <= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func compareSize(a, b *v1alpha1.Host) int {
+	return cmp.Or(a.Spec.Resources.Cpu().Cmp(*b.Spec.Resources.Cpu()), a.Spec.Resources.Memory().Cmp(*b.Spec.Resources.Memory()))
+}
+
+func told(reasons map[string]int) string {
+	if len(reasons) == 0 {
+		return "the provider has no hosts"
+	}
+	var parts []string
+	for _, why := range slices.Sorted(maps.Keys(reasons)) {
+		parts = append(parts, fmt.Sprintf("%d %s", reasons[why], why))
+	}
+	return "no free host fits: " + strings.Join(parts, ", ")
+}
+
+// state is the state of a host; one that Muster never looked at is off until it is read.
+func state(h *v1alpha1.Host) v1alpha1.HostState {
+	if h.Status.State == "" {
+		return v1alpha1.HostOff
+	}
+	return h.Status.State
+}

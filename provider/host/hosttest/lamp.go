@@ -1,0 +1,116 @@
+package hosttest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider/host"
+)
+
+// Lamp is a switch without a wire: power that follows the clock, and faults that it is told. Fields are set before use.
+type Lamp struct {
+	Clock *Clock
+	// Delay is how long power takes to change.
+	Delay time.Duration
+	// Lies has On be accepted without effect; Deaf the same of Shutdown, Stuck of Off; NoShutdown has none.
+	Lies, Deaf, Stuck, NoShutdown bool
+
+	mu     sync.Mutex
+	on     bool
+	target bool
+	at     time.Time
+	errs   []error
+	calls  []host.Call
+}
+
+var _ host.Switch = (*Lamp)(nil)
+
+// Fail has the next calls fail with these errors, one each.
+func (l *Lamp) Fail(errs ...error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.errs = append(l.errs, errs...)
+}
+
+// Set switches by hand, at once.
+func (l *Lamp) Set(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.on, l.target = on, on
+}
+
+// IsOn says whether it is on now.
+func (l *Lamp) IsOn() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.settle()
+}
+
+// Calls are the power operations made so far, reads left out.
+func (l *Lamp) Calls() []host.Call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]host.Call{}, l.calls...)
+}
+
+func (l *Lamp) settle() bool {
+	if l.on != l.target && !l.Clock.Now().Before(l.at) {
+		l.on = l.target
+	}
+	return l.on
+}
+
+func (l *Lamp) do(ctx context.Context, c host.Call, to, effect bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settle()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if c != host.CallRead {
+		l.calls = append(l.calls, c)
+	}
+	if len(l.errs) > 0 {
+		err := l.errs[0]
+		l.errs = l.errs[1:]
+		if err != nil {
+			return err
+		}
+	}
+	if effect && l.target != to {
+		l.target, l.at = to, l.Clock.Now().Add(l.Delay)
+		l.settle()
+	}
+	return nil
+}
+
+// Read says whether it is on.
+func (l *Lamp) Read(ctx context.Context) (host.Reading, error) {
+	if err := l.do(ctx, host.CallRead, false, false); err != nil {
+		return host.Reading{}, err
+	}
+	if l.IsOn() {
+		return host.Reading{Power: host.On}, nil
+	}
+	return host.Reading{Power: host.Off}, nil
+}
+
+// On switches it on.
+func (l *Lamp) On(ctx context.Context, _ v1alpha1.BootDevice) error {
+	return l.do(ctx, host.CallOn, true, !l.Lies)
+}
+
+// Shutdown switches it off gently.
+func (l *Lamp) Shutdown(ctx context.Context) error {
+	if l.NoShutdown {
+		return host.ErrNoShutdown
+	}
+	return l.do(ctx, host.CallShutdown, false, !l.Deaf)
+}
+
+// Off switches it off.
+func (l *Lamp) Off(ctx context.Context) error {
+	return l.do(ctx, host.CallOff, false, !l.Stuck)
+}

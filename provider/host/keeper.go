@@ -1,0 +1,244 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider"
+)
+
+// Keeper does for the hosts of one Provider what Step decides: it writes the status, makes the call, and steps again.
+// Each host is stepped by one goroutine at a time, and each call is made by the process that wrote the intent.
+type Keeper struct {
+	Name     string // of the Provider
+	Objects  Objects
+	Switches Switches
+	Claims   Claims
+	Recorder Recorder
+	Rules    Rules
+	Now      func() time.Time
+	Log      *slog.Logger
+	// Leading is asked before each write and each call.
+	Leading func() bool
+	// Limit bounds the calls to all BMCs together; Parallel how many are under way.
+	Limit    *rate.Limiter
+	Parallel int
+	// Observe is told each call and how it ended.
+	Observe func(host string, call Call, err error, took time.Duration)
+	// States is told how many hosts are in each state after a pass.
+	States func(map[v1alpha1.HostState]int)
+
+	mu      sync.Mutex
+	hosts   map[string]*memory
+	slots   chan struct{}
+	running sync.WaitGroup
+}
+
+// memory is what is known of a host beside its object; a restart may forget it.
+type memory struct {
+	busy    sync.Mutex
+	look    Look
+	outcome *Outcome
+	uid     string
+
+	// Guarded by the Keeper: when the host is to be stepped, and the version it was last stepped at.
+	due  time.Time
+	seen string
+}
+
+// callTimeout bounds one call to a switch: a BMC that does not answer for so long will not.
+const callTimeout = 45 * time.Second
+
+// Pass looks at every host once and begins to step those that are due or have changed. It waits for none of them.
+func (k *Keeper) Pass(ctx context.Context) error {
+	all, err := k.Objects.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list hosts: %w", err)
+	}
+	hosts := of(k.Name, all)
+	k.count(hosts)
+	for _, h := range hosts {
+		m, due := k.remember(h)
+		if !due || !m.busy.TryLock() {
+			continue
+		}
+		double := h.Status.Claim != nil && claimedBy(hosts, h.Status.Claim.UID) != h
+		k.running.Go(func() {
+			defer m.busy.Unlock()
+			k.slots <- struct{}{}
+			defer func() { <-k.slots }()
+			k.steps(ctx, h, m, double)
+		})
+	}
+	return nil
+}
+
+// Wait returns when the steps of all passes so far have ended.
+func (k *Keeper) Wait() { k.running.Wait() }
+
+// count tells how many hosts are in each state, those without any included.
+func (k *Keeper) count(hosts []*v1alpha1.Host) {
+	if k.States == nil {
+		return
+	}
+	counts := map[v1alpha1.HostState]int{}
+	for _, r := range Table() {
+		counts[r.State] = 0
+	}
+	for _, h := range hosts {
+		counts[state(h)]++
+	}
+	k.States(counts)
+}
+
+// remember returns what is known of a host, and whether it is to be stepped. Of another object with the same name nothing
+// is known.
+func (k *Keeper) remember(h *v1alpha1.Host) (*memory, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.hosts == nil {
+		k.hosts, k.slots = map[string]*memory{}, make(chan struct{}, max(k.Parallel, 1))
+	}
+	m := k.hosts[h.Name]
+	if m == nil || m.uid != string(h.UID) {
+		m = &memory{uid: string(h.UID)}
+		k.hosts[h.Name] = m
+	}
+	return m, m.seen != h.ResourceVersion || !k.Now().Before(m.due)
+}
+
+// NextDue is the earliest time a known host is due; false when there is none.
+func (k *Keeper) NextDue() (time.Time, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var first time.Time
+	for _, m := range k.hosts {
+		if first.IsZero() || m.due.Before(first) {
+			first = m.due
+		}
+	}
+	return first, len(k.hosts) > 0
+}
+
+// maxSteps bounds the steps of one host in one pass; the next pass goes on.
+const maxSteps = 4
+
+// steps steps a host until it waits for something.
+func (k *Keeper) steps(ctx context.Context, h *v1alpha1.Host, m *memory, double bool) {
+	for range maxSteps {
+		if ctx.Err() != nil || k.Leading != nil && !k.Leading() {
+			return
+		}
+		next, more, err := k.step(ctx, h, m, double)
+		if err != nil {
+			k.Log.Warn("host", "host", h.Name, "error", err)
+			k.again(m, time.Second)
+			return
+		}
+		if !more {
+			return
+		}
+		h = next
+	}
+	k.again(m, 0)
+}
+
+// step observes, decides, records and performs once. It returns false when the host waits.
+func (k *Keeper) step(ctx context.Context, h *v1alpha1.Host, m *memory, double bool) (*v1alpha1.Host, bool, error) {
+	r := Step(h, k.observe(h, m, double), k.Rules, k.Now())
+	if r.Err != nil {
+		return h, false, r.Err
+	}
+	m.outcome = nil
+	next := r.Host
+	if !reflect.DeepEqual(h.Status, r.Host.Status) {
+		written, err := k.Objects.UpdateStatus(ctx, r.Host)
+		if errors.Is(err, ErrConflict) {
+			k.again(m, 0)
+			return h, false, nil
+		}
+		if err != nil {
+			return h, false, fmt.Errorf("write the status: %w", err)
+		}
+		next = written
+	}
+	k.stepped(m, next.ResourceVersion, r.Next)
+	for _, e := range r.Events {
+		k.Recorder.Record(next, e)
+		k.Log.Info("host", "host", h.Name, "reason", e.Reason, "message", e.Message)
+	}
+	if r.Call == CallNone {
+		return next, false, nil
+	}
+	out := k.call(ctx, next, r.Call)
+	m.look, m.outcome = m.look.After(out), &out
+	return next, true, nil
+}
+
+// stepped notes the version that a decision was made on, and when the next one is due.
+func (k *Keeper) stepped(m *memory, version string, next time.Duration) {
+	if next == 0 {
+		next = k.Rules.Idle
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m.seen, m.due = version, k.Now().Add(next)
+}
+
+func (k *Keeper) again(m *memory, in time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m.due = k.Now().Add(in)
+}
+
+func (k *Keeper) observe(h *v1alpha1.Host, m *memory, double bool) Observed {
+	o := Observed{Look: m.look, Outcome: m.outcome, Double: double}
+	if c := h.Status.Claim; c != nil && k.Claims != nil {
+		o.Claim = k.Claims.ClaimOf(c.Name, c.UID)
+	}
+	return o
+}
+
+// call makes one call to the host's switch.
+func (k *Keeper) call(ctx context.Context, h *v1alpha1.Host, c Call) Outcome {
+	if k.Limit != nil {
+		if err := k.Limit.Wait(ctx); err != nil {
+			return Outcome{Call: c, Err: fmt.Errorf("%w: %w", provider.ErrBusy, err), Began: k.Now()}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	out := Outcome{Call: c, Began: k.Now()}
+	s, err := k.Switches.Switch(ctx, h)
+	if err != nil {
+		out.Err = err
+	} else {
+		out.Reading, out.Err = perform(ctx, s, c, h.Spec.Power.Boot)
+	}
+	if k.Observe != nil {
+		k.Observe(h.Name, c, out.Err, k.Now().Sub(out.Began))
+	}
+	return out
+}
+
+func perform(ctx context.Context, s Switch, c Call, boot v1alpha1.BootDevice) (Reading, error) {
+	switch c {
+	case CallRead:
+		return s.Read(ctx)
+	case CallOn:
+		return Reading{}, s.On(ctx, boot)
+	case CallShutdown:
+		return Reading{}, s.Shutdown(ctx)
+	case CallOff:
+		return Reading{}, s.Off(ctx)
+	}
+	return Reading{}, fmt.Errorf("call %q: %w", c, provider.ErrRefused)
+}

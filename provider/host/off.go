@@ -1,0 +1,140 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+)
+
+// giveBack begins the release of a host from its claim.
+func giveBack(h *v1alpha1.Host, now time.Time) {
+	enter(h, v1alpha1.HostPoweringOff, "given back by claim "+h.Status.Claim.Name, now)
+}
+
+// poweringOff ends with the host seen off. It has no deadline: a machine that may be on is not gone.
+func poweringOff(s *step) {
+	if s.o.Claim != nil && s.o.Claim.TimedOut && !s.st().Served && s.st().Fault == "" {
+		s.st().Fault = FaultNeverJoined
+	}
+	p := s.o.Look.Reading.Power
+	switch {
+	case !s.st().SwitchedOn:
+		s.release("never switched on by Muster")
+	case s.out(CallShutdown) && s.noShutdown():
+		s.force()
+	case !s.readSince(s.st().Since) || s.st().Tries > 0 && !s.readSince(s.st().LastTry):
+		s.read(s.pollOff())
+	case s.o.Look.held(Off, s.rules.Hold):
+		s.release("off")
+	case p == Off:
+		s.say("off; looking whether it stays off")
+		s.read(s.rules.Hold)
+	case p == Unknown && s.age() >= s.rules.Shutdown && s.st().Tries > 1:
+		s.st().Fault = FaultPowerUnknown
+		s.release("nobody can say whether it is off")
+	case s.st().Tries == 0 && s.st().Served && !s.noShutdown():
+		s.say("asking the operating system to shut down")
+		s.try(CallShutdown)
+	default:
+		s.force()
+	}
+}
+
+// noShutdown says that the host cannot be asked to shut down.
+func (s *step) noShutdown() bool {
+	return errors.Is(s.failure, ErrNoShutdown) || hopeless(s.failure)
+}
+
+// force takes the power away once the operating system had its time, and again while that has no effect.
+func (s *step) force() {
+	wait := s.rules.OffRetry
+	switch {
+	case s.out(CallShutdown) && s.noShutdown(), s.st().Tries == 0 && !s.st().Served:
+		wait = 0
+	case s.st().Tries == 1 && s.st().Served:
+		wait = s.rules.Shutdown
+	case s.st().Tries > 2:
+		wait = s.rules.backoff(s.st().Tries) + s.rules.OffRetry
+	}
+	if left := wait - s.sinceTry(); left > 0 {
+		s.say(fmt.Sprintf("reads %s; its power is taken away in %s", s.st().Power, left.Round(time.Second)))
+		s.wake(left)
+		s.read(s.pollOff())
+		return
+	}
+	if s.st().Tries == 5 {
+		s.warn("StaysOn", "asked to power off again and again, and it stays on: "+s.st().LastError)
+	}
+	s.try(CallOff)
+	s.say(fmt.Sprintf("taking its power away, try %d", s.st().Tries))
+}
+
+func (s *step) out(c Call) bool { return s.o.Outcome != nil && s.o.Outcome.Call == c }
+
+func (s *step) pollOff() time.Duration {
+	if s.st().LastTry == nil {
+		return 0
+	}
+	return s.rules.poll(s.sinceTry())
+}
+
+// release takes the claim off a host that is proven off, or was never switched on. A host that did not serve its claim is
+// kept out for a while, longer each time.
+func (s *step) release(message string) {
+	st := s.st()
+	if st.SwitchedOn {
+		st.Wear.LastOff = micro(s.now)
+	}
+	s.tell("Released", fmt.Sprintf("released by claim %s: %s", st.Claim.Name, message))
+	fault := st.Fault
+	st.Released, st.Claim, st.SwitchedOn, st.Served, st.Fault = st.Claim, nil, false, false, ""
+	if fault == "" {
+		s.enter(v1alpha1.HostOff, "free")
+		return
+	}
+	s.lockAway(fault)
+}
+
+func (s *step) lockAway(fault string) {
+	st := s.st()
+	var until *metav1.MicroTime
+	switch fault {
+	case FaultPowerUnknown:
+	case FaultFoundOn:
+		until = micro(s.now.Add(s.rules.CoolDown))
+	default:
+		st.Strikes++
+		if d := s.rules.coolDown(st.Strikes); d > 0 {
+			until = micro(s.now.Add(d))
+		}
+	}
+	message := fmt.Sprintf("%s, strike %d", fault, st.Strikes)
+	if until == nil {
+		message += "; only an operator returns it, by a new value of the annotation " + v1alpha1.ReturnHostAnnotation
+	}
+	st.Quarantine = &v1alpha1.Quarantine{Reason: fault, Message: cut(message), Since: *micro(s.now), Until: until}
+	s.enter(v1alpha1.HostQuarantined, message)
+	s.warn("Quarantined", message)
+}
+
+// quarantined waits for the end of the cool-down, or for the operator.
+func quarantined(s *step) {
+	q := s.st().Quarantine
+	switch {
+	case q == nil:
+		s.st().Quarantine = nil
+		s.enter(v1alpha1.HostOff, "returned by an operator")
+		s.tell("Returned", "returned from quarantine by an operator")
+	case q.Until == nil:
+	case s.now.Before(q.Until.Time):
+		s.wake(q.Until.Sub(s.now))
+	default:
+		s.st().Quarantine = nil
+		s.enter(v1alpha1.HostOff, "the cool-down is over")
+		s.tell("Returned", "the cool-down is over")
+	}
+}

@@ -1,0 +1,175 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider"
+)
+
+// Why a host is given up for a claim; also the reasons of its quarantine and of its events.
+const (
+	FaultFoundOn      = "FoundOn"      // it was on before Muster switched it on: somebody else's
+	FaultNoEffect     = "NoEffect"     // power-on was accepted and nothing happened
+	FaultUnreachable  = "Unreachable"  // no answer until the deadline
+	FaultRefused      = "Refused"      // the BMC will not do it: credentials, rights, no such operation
+	FaultWentOff      = "WentOff"      // off, without Muster having asked for it
+	FaultNeverJoined  = "NeverJoined"  // powered on, and its node did not come
+	FaultPowerUnknown = "PowerUnknown" // given back without a way to see whether it is off
+)
+
+// off is a free host: it is read now and then, so that one that somebody switched on is not claimed.
+func off(s *step) {
+	switch p := Power(s.st().Power); {
+	case s.h.Spec.Quarantined:
+		s.say("kept from being claimed by spec.quarantined")
+	case s.st().Errors >= maxErrors:
+		s.say("does not answer: " + s.st().LastError)
+	case p == On || p == PoweringOn:
+		s.say("on, and not claimed: somebody else switched it on")
+	default:
+		s.say("free")
+	}
+	s.read(s.rules.Idle)
+}
+
+// poweringOn switches a claimed host on. It was seen not to be on before the first try, and the try is recorded before it
+// is made: whatever is on later is on because of us.
+func poweringOn(s *step) {
+	p := s.o.Look.Reading.Power
+	switch {
+	case hopeless(s.failure) || s.readRefused():
+		s.fail(FaultRefused, s.st().LastError)
+	case s.readSince(s.st().Claim.At.DeepCopy()) && p == On && !s.st().SwitchedOn:
+		s.fail(FaultFoundOn, "it was on before Muster switched it on")
+	case s.st().SwitchedOn && s.readSince(s.st().LastTry) && s.o.Look.held(On, s.rules.Hold):
+		s.cameOn()
+	case s.age() >= s.rules.OnDeadline:
+		s.late()
+	case !s.readSince(s.st().Claim.At.DeepCopy()):
+		s.say("reading its power before anything is done")
+		s.read(0)
+	case p == On && s.readSince(s.st().LastTry):
+		s.say("on; looking whether it stays on")
+		s.read(s.rules.Hold)
+	case p == PoweringOn || p == PoweringOff:
+		s.say("the BMC says " + string(p))
+		s.read(s.rules.poll(s.age()))
+	case !s.st().SwitchedOn:
+		s.st().SwitchedOn = true
+		s.switchOn()
+	default:
+		s.awaitOn()
+	}
+	if s.st().State == v1alpha1.HostPoweringOn {
+		s.wake(s.rules.OnDeadline - s.age())
+	}
+}
+
+// readRefused says that the BMC turned even a look down; asking again with the same credentials can lock the account.
+func (s *step) readRefused() bool {
+	out := s.o.Outcome
+	return out != nil && out.Call == CallRead && hopeless(out.Err)
+}
+
+// hopeless says that nothing will change by itself.
+func hopeless(err error) bool {
+	kind := provider.KindOf(err)
+	return kind == provider.ErrRefused || kind == provider.ErrMisconfigured //nolint:errorlint // a kind is compared, not unwrapped
+}
+
+func (s *step) switchOn() {
+	s.try(CallOn)
+	s.say(fmt.Sprintf("powering on, try %d", s.st().Tries))
+}
+
+// awaitOn looks for the effect of the last try. Where nobody can say whether a host is on, the same is sent again until
+// the deadline: it cannot hurt.
+func (s *step) awaitOn() {
+	wait := s.rules.OnRetry
+	if s.st().Tries == 0 { // the last one was turned away as busy
+		wait = s.rules.backoff(s.st().Errors)
+	}
+	left := wait - s.sinceTry()
+	blind := s.o.Look.Reading.Power == Unknown
+	switch {
+	case left > 0:
+		s.wake(left)
+		s.read(s.rules.poll(s.sinceTry()))
+	case !s.readSince(s.st().LastTry):
+		s.read(s.rules.PollFirst)
+	case s.st().Tries >= s.rules.OnTries && !blind:
+		s.fail(FaultNoEffect, fmt.Sprintf("power-on was accepted %d times and the host reads %s", s.st().Tries, s.st().Power))
+	default:
+		s.switchOn()
+	}
+}
+
+// late gives up at the deadline.
+func (s *step) late() {
+	why := FaultNoEffect
+	if s.st().Errors > 0 || !s.readSince(s.st().LastTry) {
+		why = FaultUnreachable
+	}
+	message := fmt.Sprintf("not on %s after it was claimed", s.rules.OnDeadline)
+	if s.st().LastError != "" {
+		message += ": " + s.st().LastError
+	}
+	s.fail(why, message)
+}
+
+func (s *step) cameOn() {
+	st, tries := s.st(), s.st().Tries
+	st.Wear.PowerCycles++
+	st.Wear.LastOn = micro(s.now)
+	st.LastError = ""
+	s.enter(v1alpha1.HostJoining, "on; its node is awaited")
+	s.tell("PoweredOn", fmt.Sprintf("on for claim %s after %d tries", st.Claim.Name, tries))
+}
+
+// fail gives the host up for its claim. It keeps the claim until that is released, so that its reason is seen.
+func (s *step) fail(fault, message string) {
+	s.enter(v1alpha1.HostError, message)
+	s.st().Fault = fault
+	s.warn(fault, fmt.Sprintf("claim %s: %s", s.st().Claim.Name, message))
+}
+
+func failed(s *step) {
+	if s.st().Fault == FaultFoundOn || s.st().Fault == FaultRefused {
+		return
+	}
+	s.read(s.rules.Idle)
+}
+
+// serving follows a host that is on: its claim says how far its node is, the BMC whether it is still on.
+func serving(s *step) {
+	s.follow()
+	if s.o.Look.held(Off, s.rules.Hold) && s.readSince(s.st().Since) {
+		s.fail(FaultWentOff, "off, and Muster did not switch it off")
+		return
+	}
+	every := s.rules.Watch
+	if s.o.Look.Reading.Power == Off {
+		every = s.rules.Hold
+	}
+	s.read(every)
+}
+
+// follow takes over what the claim says.
+func (s *step) follow() {
+	if s.o.Claim == nil {
+		return
+	}
+	st := s.st()
+	switch s.o.Claim.State {
+	case v1alpha1.ClaimReady:
+		st.Served, st.Strikes = true, 0
+		if st.State != v1alpha1.HostReady {
+			s.enter(v1alpha1.HostReady, "its node is ready")
+		}
+	case v1alpha1.ClaimDraining:
+		if st.State != v1alpha1.HostDraining {
+			s.enter(v1alpha1.HostDraining, "its node is being drained")
+		}
+	}
+}
