@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -50,12 +51,12 @@ func NewPlan(v *View, now time.Time) Plan {
 	p := newPlanner(v, now)
 	p.keep()
 	p.roomy()
-	for _, b := range p.batches {
-		p.settle(b)
-	}
-	p.reserve()
+	p.settleAll()
+	p.land()
+	p.settleAll()
 	p.brake()
 	p.buy()
+	p.reserve()
 	p.keepMinimum()
 	p.explain()
 	p.plan.Next = p.market.next(p.unserved)
@@ -71,7 +72,10 @@ type planner struct {
 	plan Plan
 
 	open, coming []*place
+	arrived      bool                 // the machines in flight are there
+	expecting    map[types.UID]bool   // a machine in flight keeps room for the pod
 	homes        map[types.UID][]home // where room is kept for a pod
+	ordered      []*place             // the machines of plan.Creates, as far as they were raised
 	brakes       *brakes
 	batches      []*batch
 	market       *market
@@ -85,8 +89,7 @@ func newPlanner(v *View, now time.Time) *planner {
 		v: v, sim: sim, plan: Plan{Outcomes: make(map[types.UID]Outcome, len(v.Shortfalls))},
 		brakes: newBrakes(v, now), market: newMarket(v, sim, k, now),
 	}
-	p.findPlaces()
-	p.findHomes()
+	p.findOpen()
 	p.batches = p.group(classes)
 	return p
 }
@@ -94,14 +97,36 @@ func newPlanner(v *View, now time.Time) *planner {
 // maxReserved is the most pods that spec.reserved of a claim may list.
 const maxReserved = 1000
 
-// buyRounds bounds how often a plan is drafted: a second time only where a pod refuses the name of the node to come.
+// buyRounds bounds how often a plan is drafted: again only where a pod refuses the name of the node to come, or lets a
+// preference go.
 const buyRounds = 3
 
-// buy orders what the best draft says.
+// buy orders what the best draft says. What is left after that may find room beside the pods that got a machine, or on
+// the machines themselves.
 func (p *planner) buy() {
 	for range buyRounds {
-		if p.order(p.market.bestDraft(p.batches)) {
+		all := p.order(p.market.bestDraft(p.batches))
+		if !p.left() {
+			return
+		}
+		p.raise()
+		p.settleAll()
+		if all && !p.helped() {
 			return
 		}
 	}
+}
+
+// helped says whether a pod is left that a machine could be bought for, now that others have theirs: one whose rules
+// about other pods stood in the way.
+func (p *planner) helped() bool {
+	return slices.ContainsFunc(p.batches, func(b *batch) bool {
+		return len(b.pods) > 0 && b.class.social && b.class.ask.Unjudged.Code == "" &&
+			slices.ContainsFunc(p.market.vendors, func(s *vendor) bool { return p.couldBuy(s, b.class) })
+	})
+}
+
+// left says whether any pod is left.
+func (p *planner) left() bool {
+	return slices.ContainsFunc(p.batches, func(b *batch) bool { return len(b.pods) > 0 })
 }

@@ -8,7 +8,7 @@ type Fate string
 // The fates.
 const (
 	FitsNow  Fate = "FitsNow"  // there is room on an open node
-	Waits    Fate = "Waits"    // a machine in flight will carry it
+	Waits    Fate = "Waits"    // a machine in flight will carry it, or an open node once other pods are placed
 	Ordered  Fate = "Ordered"  // a machine is bought for it
 	Unserved Fate = "Unserved" // nothing can be done
 )
@@ -16,9 +16,9 @@ const (
 // Outcome is a pod's fate and the reason.
 type Outcome struct {
 	Fate Fate
-	// Node is where the pod fits now.
+	// Node is where the pod fits now, or will without a machine of its own.
 	Node string
-	// Claim is the machine it waits for, or that is bought for it.
+	// Claim is the machine it waits for, or that is bought for it; empty where it waits for other pods.
 	Claim string
 	// Reason says why it is unserved: what stands in the way where the least is missing.
 	Reason Reason
@@ -38,6 +38,9 @@ func (o Outcome) String() string {
 	case FitsNow:
 		return "fits on node " + o.Node
 	case Waits:
+		if o.Claim == "" {
+			return "fits on node " + o.Node + " once other pods are placed"
+		}
 		return "waits for machine " + o.Claim
 	case Ordered:
 		return "machine " + o.Claim + " is ordered"

@@ -11,31 +11,51 @@ type place struct {
 	*Place
 	fresh []*Pod // to be added to the claim's reservations
 	room  int    // how many more the claim can list
+
+	create int // of a machine that the plan buys: where it stands in Creates
 }
 
 // home is a place that keeps room for a pod.
-type home struct {
-	*place
-	// counted says that the room is already taken off what is free.
-	counted bool
+type home struct{ *place }
+
+// findOpen lists the open nodes, and notes for which pods their claims keep room. The view has taken it off what is free.
+func (p *planner) findOpen() {
+	byClaim := map[string]*place{}
+	for _, n := range p.v.Nodes {
+		if n.Stage == Open {
+			pl := &place{Place: p.sim.On(n.Name)}
+			p.open = append(p.open, pl)
+			byClaim[n.Claim] = pl
+		}
+	}
+	p.homes, p.expecting = map[types.UID][]home{}, map[types.UID]bool{}
+	for _, c := range p.v.Claims {
+		if coming(c) {
+			for _, ref := range c.Object.Spec.Reserved {
+				p.expecting[ref.UID] = true
+			}
+		}
+		for _, pod := range p.v.Reserved[c.Object.Name] {
+			if pl := byClaim[c.Object.Name]; pl != nil {
+				p.homes[pod.UID] = append(p.homes[pod.UID], home{place: pl})
+			}
+		}
+	}
 }
 
-// findPlaces lists open nodes and machines in flight, each by name.
-func (p *planner) findPlaces() {
+// arrive has the machines in flight come, by name. Before that they are nothing that kube-scheduler counts with.
+func (p *planner) arrive() {
 	short := make(map[types.UID]bool, len(p.v.Shortfalls))
 	for _, s := range p.v.Shortfalls {
 		short[s.Pod.UID] = true
 	}
-	for _, n := range p.v.Nodes {
-		if n.Stage == Open {
-			p.open = append(p.open, &place{Place: p.sim.On(n.Name)})
-		}
-	}
+	p.arrived, p.homes = true, map[types.UID][]home{}
 	for _, c := range p.v.Claims {
 		if coming(c) {
 			p.coming = append(p.coming, p.newComing(c, p.v.Reserved[c.Object.Name], short))
 		}
 	}
+	p.findHomes()
 }
 
 // coming says whether a claim's room will open: it is in flight, or it is called Ready while the view of its node is
@@ -56,32 +76,24 @@ func (p *planner) newComing(c *Claim, reserved []*Pod, short map[types.UID]bool)
 	return pl
 }
 
-// findHomes notes where room is kept for each pod: first as the view counts it, then as the claims in flight say.
+// findHomes notes on which machines in flight room is kept for each pod: first as the view counts it, then as the claims
+// say.
 func (p *planner) findHomes() {
-	p.homes = map[types.UID][]home{}
-	byClaim := map[string]*place{}
-	for _, pl := range p.open {
-		if pl.Node.Claim != "" {
-			byClaim[pl.Node.Claim] = pl
-		}
-	}
 	for _, pl := range p.coming {
-		byClaim[pl.Claim.Name] = pl
-	}
-	for _, c := range p.v.Claims {
-		pl := byClaim[c.Object.Name]
-		if pl == nil {
-			continue
-		}
-		for _, pod := range p.v.Reserved[c.Object.Name] {
-			p.homes[pod.UID] = append(p.homes[pod.UID], home{place: pl, counted: pl.Claim == nil})
+		for _, pod := range p.v.Reserved[pl.Claim.Name] {
+			p.homes[pod.UID] = append(p.homes[pod.UID], home{place: pl})
 		}
 	}
 	for _, pl := range p.coming {
 		for _, ref := range pl.Claim.Spec.Reserved {
-			if !slices.ContainsFunc(p.homes[ref.UID], func(h home) bool { return h.place == pl }) {
+			if !p.keeps(pl, ref.UID) {
 				p.homes[ref.UID] = append(p.homes[ref.UID], home{place: pl})
 			}
 		}
 	}
+}
+
+// keeps says whether a place keeps room for a pod.
+func (p *planner) keeps(pl *place, uid types.UID) bool {
+	return slices.ContainsFunc(p.homes[uid], func(h home) bool { return h.place == pl })
 }

@@ -5,33 +5,6 @@ import (
 	"strings"
 )
 
-// keep leaves pods where room is kept for them, as long as they still fit there.
-func (p *planner) keep() {
-	for _, b := range p.batches {
-		b.pods = slices.DeleteFunc(b.pods, func(s *Shortfall) bool { return p.stays(b.class.sim, s) })
-	}
-}
-
-func (p *planner) stays(c *Class, s *Shortfall) bool {
-	for _, h := range p.homes[s.Pod.UID] {
-		switch {
-		case h.Claim != nil && p.sim.Judge(c, h.Place).Fits:
-			p.sim.Put(c, h.Place, 1)
-			p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: Waits, Claim: h.Claim.Name}
-			return true
-		case h.Claim == nil && h.counted && !s.RefusesNode(h.Node.Name, p.v.Seen[h.Node.Name]):
-			h.Free.Add(c.Ask.Requests) // its own
-			if p.sim.Judge(c, h.Place).Fits {
-				p.sim.Put(c, h.Place, 1)
-				p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: FitsNow, Node: h.Node.Name}
-				return true
-			}
-			h.Free.Sub(c.Ask.Requests)
-		}
-	}
-	return false
-}
-
 // roomy leaves nodes out that have no room for the smallest pod there is.
 func (p *planner) roomy() {
 	if len(p.batches) == 0 {
@@ -47,24 +20,97 @@ func (p *planner) roomy() {
 	})
 }
 
-// settle gives the pods of a batch the room that there is, first fit: on open nodes, then on machines in flight. A pod
-// that cannot be judged for a machine that is not there takes only the former, as do pods that such machines did not take.
+// settleAll gives the pods that are left the room that there is, again as long as one that comes to stand somewhere may let
+// another in.
+func (p *planner) settleAll() {
+	for first, again := true, true; again; first = false {
+		again = false
+		for _, b := range p.batches {
+			n := len(b.pods)
+			if n > 0 && (first || b.class.social) {
+				p.settle(b)
+			}
+			again = again || b.class.social && len(b.pods) < n
+		}
+	}
+}
+
+// settle gives the pods of a batch the room that there is, first fit. Before the machines in flight have arrived, that is
+// what kube-scheduler could give them now; afterwards it is room on open nodes that others let them have once they are
+// placed, then on machines in flight, then on those that are bought in this plan. On each of these a pod first looks for
+// a place as it prefers it, and lets its preferences go one by one: it takes any place that is there before a machine is
+// bought. A pod that cannot be judged for a machine that is not there takes only open nodes, as do pods that such
+// machines did not take.
 func (p *planner) settle(b *batch) {
 	ask := b.class.ask
-	if len(b.pods) == 0 || ask.Unjudged.Code == CodeSchedulingGroup {
+	if ask.Unjudged.Code == CodeSchedulingGroup {
 		return
 	}
-	open, coming := p.takers(p.open, b.class.sim), &takers{}
+	sides := []*side{p.side(b.class, p.open, p.settleOpen)}
 	if ask.Unjudged.Code == "" {
-		coming = p.takers(p.coming, b.class.sim)
-		coming.places = slices.DeleteFunc(coming.places, func(pl *place) bool { return !p.brakes.trusts(pl.Claim, ask) })
-	}
-	if len(open.places) == 0 && len(coming.places) == 0 {
-		return
+		sides = append(sides, p.side(b.class, p.trusted(p.coming, ask), p.settleComing),
+			p.side(b.class, p.trusted(p.ordered, ask), p.settleOrdered))
 	}
 	b.pods = slices.DeleteFunc(b.pods, func(s *Shortfall) bool {
-		return p.settleOpen(b.class, s, open) || p.settleComing(b.class, s, coming)
+		if !p.arrived && p.expecting[s.Pod.UID] {
+			return false
+		}
+		return slices.ContainsFunc(sides, func(on *side) bool { return on.settle(p, b.class, s) })
 	})
+}
+
+// trusted are the machines that can be expected to take such a pod.
+func (p *planner) trusted(places []*place, a *Ask) []*place {
+	if len(p.brakes.circuits) == 0 {
+		return places
+	}
+	return slices.DeleteFunc(slices.Clone(places), func(pl *place) bool { return !p.brakes.trusts(pl.Claim, a) })
+}
+
+// side is the places of one sort that have room for the pods of a class.
+type side struct {
+	rungs []*rung
+	place func(*class, *rung, *Shortfall) bool
+	// none says that a pod which is known to be refused by no place found none: then its like find none, either.
+	none bool
+}
+
+// rung is the places that grant the wishes of a class down to one of them.
+type rung struct {
+	*takers
+	as     *Class
+	social bool
+}
+
+func (p *planner) side(c *class, places []*place, put func(*class, *rung, *Shortfall) bool) *side {
+	out := &side{place: put}
+	any := p.takers(places, c.sim)
+	if len(any.places) == 0 {
+		return out
+	}
+	for as := p.sim.Strictest(c.sim); as != nil; as = p.sim.Relaxed(as) {
+		t := any
+		if as != c.sim {
+			t = p.takers(any.places, as)
+		}
+		if len(t.places) > 0 {
+			out.rungs = append(out.rungs, &rung{takers: t, as: as, social: c.social || as.insisted != nil})
+		}
+	}
+	return out
+}
+
+func (on *side) settle(p *planner, c *class, s *Shortfall) bool {
+	if on.none || len(on.rungs) == 0 {
+		return false
+	}
+	for _, r := range on.rungs {
+		if on.place(c, r, s) {
+			return true
+		}
+	}
+	on.none = !p.doubts(s)
+	return false
 }
 
 // takers are places that have room for a pod of a class, in order. The one that took the last is asked first.
@@ -85,18 +131,18 @@ func (p *planner) takers(places []*place, c *Class) *takers {
 
 // give puts a pod on the first place, from the last taker on, that it may go to. Places without room for another such
 // pod leave the list; those that other pods keep it off stay, since they may let the next one in.
-func (p *planner) give(c *class, t *takers, may func(*place) bool) *place {
-	for tried := 0; tried < len(t.places); {
-		t.at %= len(t.places)
-		pl := t.places[t.at]
+func (p *planner) give(r *rung, may func(*place) bool) *place {
+	for tried := 0; tried < len(r.places); {
+		r.at %= len(r.places)
+		pl := r.places[r.at]
 		switch {
-		case !p.sim.Room(c.sim, pl.Place).Fits:
-			t.places = slices.Delete(t.places, t.at, t.at+1)
-		case !may(pl) || c.social && !p.sim.Company(c.sim, pl.Place).Fits:
-			t.at++
+		case !p.sim.Room(r.as, pl.Place).Fits:
+			r.places = slices.Delete(r.places, r.at, r.at+1)
+		case !may(pl) || r.social && !p.sim.Company(r.as, pl.Place).Fits:
+			r.at++
 			tried++
 		default:
-			p.sim.Put(c.sim, pl.Place, 1)
+			p.sim.Put(r.as, pl.Place, 1)
 			return pl
 		}
 	}
@@ -104,25 +150,50 @@ func (p *planner) give(c *class, t *takers, may func(*place) bool) *place {
 }
 
 // settleOpen looks for an open node that has room and that the scheduler's own filters are not known to refuse.
-func (p *planner) settleOpen(c *class, s *Shortfall, t *takers) bool {
-	if len(s.Refused) > 0 || !c.social {
-		t.at = 0
+func (p *planner) settleOpen(c *class, r *rung, s *Shortfall) bool {
+	if p.doubts(s) || !r.social {
+		r.at = 0
 	}
-	pl := p.give(c, t, func(pl *place) bool { return !s.RefusesNode(pl.Node.Name, p.v.Seen[pl.Node.Name]) })
+	pl := p.give(r, func(pl *place) bool { return !p.refuses(s, pl) })
 	if pl == nil {
 		return false
 	}
-	p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: FitsNow, Node: pl.Node.Name}
+	fate := FitsNow
+	if p.arrived && c.social {
+		fate = Waits
+	}
+	p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: fate, Node: pl.Node.Name}
 	return true
 }
 
-func (p *planner) settleComing(c *class, s *Shortfall, t *takers) bool {
-	pl := p.give(c, t, func(pl *place) bool { return len(pl.fresh) < pl.room })
+// refuses says whether the scheduler's own filters are known to refuse an open node for a pod.
+func (p *planner) refuses(s *Shortfall, pl *place) bool {
+	return s.RefusesNode(pl.Node.Name, p.v.Seen[pl.Node.Name])
+}
+
+// doubts says whether the scheduler's own filters are known to refuse any node for a pod.
+func (p *planner) doubts(s *Shortfall) bool { return len(s.Refused) > 0 || !s.RefusedUntil.IsZero() }
+
+func (p *planner) settleComing(c *class, r *rung, s *Shortfall) bool {
+	pl := p.give(r, func(pl *place) bool { return len(pl.fresh) < pl.room })
 	if pl == nil {
 		return false
 	}
-	pl.fresh = append(pl.fresh, s.Pod)
+	if !p.keeps(pl, s.Pod.UID) {
+		pl.fresh = append(pl.fresh, s.Pod)
+	}
 	p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: Waits, Claim: pl.Claim.Name}
+	return true
+}
+
+// settleOrdered looks for room on a machine that this plan buys.
+func (p *planner) settleOrdered(c *class, r *rung, s *Shortfall) bool {
+	pl := p.give(r, func(pl *place) bool { return len(pl.Claim.Spec.Reserved) < maxReserved })
+	if pl == nil {
+		return false
+	}
+	p.plan.Creates[pl.create].carry(s.Pod)
+	p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: Ordered, Claim: pl.Claim.Name}
 	return true
 }
 

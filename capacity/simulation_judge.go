@@ -77,6 +77,17 @@ func (s *Simulation) Company(c *Class, p *Place) Verdict {
 	return s.judgeOthers(c, p)
 }
 
+// Still says whether a pod of the class that was put on a place could be put there again, all others where they are.
+func (s *Simulation) Still(c *Class, p *Place) bool {
+	if c.Plain() {
+		return true
+	}
+	s.stand(c, p, -1)
+	fits := s.Company(c, p).Fits
+	s.stand(c, p, 1)
+	return fits
+}
+
 // judgeOthers is the part of Company that the scheduler judges after resources: volumes, then topology.
 func (s *Simulation) judgeOthers(c *Class, p *Place) Verdict {
 	if c.Ask.Unjudged.Code == CodeSelector {

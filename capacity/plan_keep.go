@@ -1,0 +1,137 @@
+package capacity
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// stay is a pod that is left where room is kept for it.
+type stay struct {
+	batch    *batch
+	short    *Shortfall
+	home     home
+	withdrew bool
+}
+
+// keep leaves pods where room is kept for them, as long as they still fit there.
+func (p *planner) keep() { p.leave(p.stays()) }
+
+// land has the machines in flight arrive, and leaves pods on them. A pod that does not fit there any more is given what
+// there is now, before the machines are there.
+func (p *planner) land() {
+	before := p.sim.Mark()
+	p.arrive()
+	stays := p.stays()
+	if p.homeless(stays) {
+		p.sim.Rewind(before)
+		p.arrived, p.coming = false, nil
+		p.settleAll()
+		p.arrive()
+		stays = p.stays()
+	}
+	p.leave(stays)
+}
+
+// stays finds out which pods may stay. They came to their places together, so they are judged together: all that find
+// their room are put there, and then those go, the least important first, whom a rule keeps off their place among all
+// others.
+func (p *planner) stays() []*stay {
+	var stays []*stay
+	for _, b := range p.batches {
+		for _, s := range b.pods {
+			if h, ok := p.homeOf(b.class.sim, s); ok {
+				stays = append(stays, &stay{batch: b, short: s, home: h})
+			}
+		}
+	}
+	p.withdraw(stays)
+	return slices.DeleteFunc(stays, func(st *stay) bool { return st.withdrew })
+}
+
+// leave takes pods that stay out of their batches.
+func (p *planner) leave(stays []*stay) {
+	if len(stays) == 0 {
+		return
+	}
+	for _, st := range stays {
+		p.plan.Outcomes[st.short.Pod.UID] = st.home.outcome()
+	}
+	for _, b := range p.batches {
+		b.pods = slices.DeleteFunc(b.pods, func(s *Shortfall) bool {
+			_, stays := p.plan.Outcomes[s.Pod.UID]
+			return stays
+		})
+	}
+}
+
+// homeless says whether there are pods that wait for a machine in flight and do not fit there any more. From now on they
+// are counted as waiting for none.
+func (p *planner) homeless(stays []*stay) bool {
+	staying := make(map[types.UID]bool, len(stays))
+	for _, st := range stays {
+		staying[st.short.Pod.UID] = true
+	}
+	found := false
+	for _, b := range p.batches {
+		for _, s := range b.pods {
+			if uid := s.Pod.UID; p.expecting[uid] && !staying[uid] {
+				delete(p.expecting, uid)
+				found = true
+			}
+		}
+	}
+	return found
+}
+
+func (h home) outcome() Outcome {
+	if h.Claim != nil {
+		return Outcome{Fate: Waits, Claim: h.Claim.Name}
+	}
+	return Outcome{Fate: FitsNow, Node: h.Node.Name}
+}
+
+// homeOf puts a pod on the first place that keeps room for it and has it.
+func (p *planner) homeOf(c *Class, s *Shortfall) (home, bool) {
+	for _, h := range p.homes[s.Pod.UID] {
+		if h.Claim == nil && p.refuses(s, h.place) || !p.sim.Admits(c, h.Place).Fits {
+			continue
+		}
+		h.giveBack(c)
+		if p.sim.Room(c, h.Place).Fits {
+			p.sim.Put(c, h.Place, 1)
+			return h, true
+		}
+		h.setAside(c)
+	}
+	return home{}, false
+}
+
+// giveBack gives a pod the room on an open node that is set aside for the pod itself.
+func (h home) giveBack(c *Class) {
+	if h.Claim == nil {
+		h.Free.Add(c.Ask.Requests)
+	}
+}
+
+func (h home) setAside(c *Class) {
+	if h.Claim == nil {
+		h.Free.Sub(c.Ask.Requests)
+	}
+}
+
+// withdraw takes away those who may not be where they were put, until all others may.
+func (p *planner) withdraw(stays []*stay) {
+	for found := true; found; {
+		found = false
+		for i := len(stays) - 1; i >= 0; i-- {
+			st := stays[i]
+			if c := st.batch.class; !c.social || st.withdrew || p.sim.Still(c.sim, st.home.Place) {
+				continue
+			}
+			st.withdrew, found = true, true
+			p.sim.Take(st.batch.class.sim, st.home.Place, 1)
+			st.home.setAside(st.batch.class.sim)
+		}
+	}
+}
