@@ -38,6 +38,10 @@ type Review struct {
 	// Circuits of each pool as they are now: those in its status, with the machines that turned out to be in vain since,
 	// and without those that a machine has closed.
 	Circuits map[string][]v1alpha1.Circuit
+	// Shapes are what the nodes of each pool turned out to offer.
+	Shapes map[string][]v1alpha1.LearnedShape
+	// Backoffs are the waits of each pool after machines that could not be had.
+	Backoffs map[string][]v1alpha1.PoolBackoff
 	// Decided are, by claim name, the entries of spec.orderedFor about which nothing is left to be found out.
 	Decided map[string][]string
 }
@@ -45,9 +49,15 @@ type Review struct {
 // ReviewMachines judges the machines of all pools.
 func ReviewMachines(v *View, now time.Time) Review {
 	j := newJury(v, now)
-	r := Review{Circuits: map[string][]v1alpha1.Circuit{}, Decided: map[string][]string{}}
+	r := Review{
+		Circuits: map[string][]v1alpha1.Circuit{}, Shapes: map[string][]v1alpha1.LearnedShape{},
+		Backoffs: map[string][]v1alpha1.PoolBackoff{}, Decided: map[string][]string{},
+	}
 	for _, pool := range v.Pools {
+		claims := j.byPool[pool.Name]
 		r.Circuits[pool.Name] = j.circuits(pool)
+		r.Shapes[pool.Name] = LearnedShapes(v, pool, claims, now)
+		r.Backoffs[pool.Name] = Backoffs(v, pool, claims, now)
 		for _, c := range j.byPool[pool.Name] {
 			if decided := j.decided(pool, c); len(decided) > 0 {
 				r.Decided[c.Object.Name] = decided

@@ -17,6 +17,8 @@ type Claim struct {
 	Object *v1alpha1.NodeClaim
 	// Node is the place the claim offers: the registered Node where there is one, else what the claim promises.
 	Node *Node
+	// Reported says that Node.Allocatable is what the kubelet said, not what was promised.
+	Reported bool
 	// Took are the kinds of pods (PodsKey) out of spec.orderedFor that were seen bound to the node, also those that are
 	// gone again.
 	Took []string
@@ -98,7 +100,10 @@ func NodeOfClaim(c *v1alpha1.NodeClaim, daemons []*Daemon) *Node {
 			ObjectMeta: metav1.ObjectMeta{Name: c.Name, Labels: promisedLabels(c)},
 			Spec:       corev1.NodeSpec{Taints: c.Spec.Taints},
 		},
-		Allocatable: ResourcesOf(c.Spec.Resources).Minus(ResourcesOf(c.Spec.Overhead)),
+		Allocatable: promised(c),
+	}
+	if len(c.Spec.Allocatable) > 0 {
+		n.Allocatable = ResourcesOf(c.Spec.Allocatable)
 	}
 	n.Daemons = DaemonRoom(daemons, n)
 	return n

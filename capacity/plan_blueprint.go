@@ -56,7 +56,9 @@ func (s *vendor) newFamily(shape v1alpha1.Shape) *family {
 
 // blueprint makes one of the family's machines. No object is made for it where numbers will do: a pool may have hundreds
 // of shapes, and few of them are bought.
-func (f *family) blueprint(shape v1alpha1.Shape) *blueprint {
+func (f *family) blueprint(shape v1alpha1.Shape) *blueprint { return f.build(shape, f.vendor.experience) }
+
+func (f *family) build(shape v1alpha1.Shape, x *experience) *blueprint {
 	b := &blueprint{family: f, shape: shape, cost: policy.Cost(shape)}
 	machine := ResourcesOf(shape.Resources)
 	if _, said := shape.Resources[corev1.ResourcePods]; !said {
@@ -74,6 +76,12 @@ func (f *family) blueprint(shape v1alpha1.Shape) *blueprint {
 	overhead, taken := k.from(&f.overhead), k.from(&daemons)
 	for i := range b.offered {
 		b.offered[i] = addSaturated(b.offered[i], -overhead[i])
+	}
+	if x != nil {
+		expected := x.expect(shape.Name, machine, machine.Minus(f.overhead))
+		b.offered = k.from(&expected)
+	}
+	for i := range b.offered {
 		b.free[i] = addSaturated(b.offered[i], -taken[i])
 	}
 	b.free[atPods] = min(b.free[atPods], maxReserved)
@@ -83,7 +91,7 @@ func (f *family) blueprint(shape v1alpha1.Shape) *blueprint {
 // node is the node that the machine would be, but for its name.
 func (b *blueprint) node() *Node {
 	if b.made == nil {
-		b.made = NodeOfClaim(NewClaim(b.vendor.pool, b.shape, noSlot), b.vendor.market.daemons)
+		b.made = NodeOfClaim(b.vendor.newClaim(b.shape, noSlot), b.vendor.market.daemons)
 	}
 	return b.made
 }
@@ -156,7 +164,20 @@ func (b *blueprint) admitsByName(c *class) bool {
 
 // machineFor is how much cpu (milli) and memory (bytes) a machine of the family needs to carry so much.
 func (b *blueprint) machineFor(load vector) (milliCPU, memory int64) {
-	machine := ResourcesOf(b.shape.Resources)
-	return addSaturated(addSaturated(machine.MilliCPU, -b.free[atCPU]), load[atCPU]),
-		addSaturated(addSaturated(machine.Memory, -b.free[atMemory]), load[atMemory])
+	offers := func(at int) int64 { return addSaturated(addSaturated(b.offered[at], -b.free[at]), load[at]) }
+	milliCPU, memory = addSaturated(offers(atCPU), b.overhead.MilliCPU), addSaturated(offers(atMemory), b.overhead.Memory)
+	if x := b.vendor.experience; x != nil {
+		milliCPU, memory = max(milliCPU, x.cpu.holding(offers(atCPU))), max(memory, x.memory.holding(offers(atMemory)))
+	}
+	return milliCPU, memory
+}
+
+// newClaim is NewClaim with what a node of the shape is expected to offer, where that is less than what it is to have.
+func (s *vendor) newClaim(shape v1alpha1.Shape, slot int) *v1alpha1.NodeClaim {
+	claim := NewClaim(s.pool, shape, slot)
+	said := promised(claim)
+	if expected := s.experience.expect(shape.Name, ResourcesOf(claim.Spec.Resources), said); !expected.Equal(said) {
+		claim.Spec.Allocatable = expected.List()
+	}
+	return claim
 }

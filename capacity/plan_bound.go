@@ -69,7 +69,8 @@ func (b *floor) offer(s *vendor) {
 }
 
 // corners are the sizes of a range with the least and the most of each resource. Cost and room rise evenly between them,
-// so that no other size offers more for its cost than a mixture of these.
+// so that no other size offers more for its cost than a mixture of these. That holds for what the template promises; what
+// was learned is less.
 func (s *vendor) corners() []*blueprint {
 	largest, ok := s.sizes.Largest(math.MaxInt64, math.MaxInt64)
 	if !ok {
@@ -80,7 +81,7 @@ func (s *vendor) corners() []*blueprint {
 	for _, cpu := range []int64{0, most.MilliCPU} {
 		for _, memory := range []int64{0, most.Memory} {
 			if shape, ok := s.sizes.Smallest(cpu, memory); ok {
-				corners = append(corners, s.size(shape))
+				corners = append(corners, s.familyOf(shape).build(shape, nil))
 			}
 		}
 	}

@@ -50,6 +50,11 @@ type vendor struct {
 	families map[string]*family
 
 	barred map[string]Reason // kinds of pods (Ask.Signature) that nothing is bought for
+
+	experience *experience // nil where nothing was learned
+
+	waits []v1alpha1.PoolBackoff // of single shapes
+	off   []*blueprint           // shapes that are not on sale because of that
 }
 
 func newMarket(v *View, sim *Simulation, k kinds, now time.Time) *market {
@@ -58,15 +63,15 @@ func newMarket(v *View, sim *Simulation, k kinds, now time.Time) *market {
 		m.daemonsByName = m.daemonsByName || d.node != "" || d.Ask.byName
 	}
 	names := make(map[string]bool, len(v.Claims))
-	byPool := map[string][]*v1alpha1.NodeClaim{}
+	byPool := map[string][]*Claim{}
 	for _, c := range v.Claims {
 		names[c.Object.Name] = true
-		byPool[c.Object.Spec.Pool] = append(byPool[c.Object.Spec.Pool], c.Object)
+		byPool[c.Object.Spec.Pool] = append(byPool[c.Object.Spec.Pool], c)
 	}
 	for tier, pools := range policy.Tiers(v.Pools) {
 		m.tiers = append(m.tiers, nil)
 		for _, pool := range pools {
-			seller := m.newVendor(pool, byPool[pool.Name], names)
+			seller := m.newVendor(v, pool, byPool[pool.Name], names)
 			seller.tier = tier
 			if seller.stop.Code == "" {
 				seller.stop = providerStop(pool, v.Providers[pool.Spec.Provider])
@@ -78,18 +83,19 @@ func newMarket(v *View, sim *Simulation, k kinds, now time.Time) *market {
 	return m
 }
 
-func (m *market) newVendor(pool *v1alpha1.NodePool, claims []*v1alpha1.NodeClaim, names map[string]bool) *vendor {
+func (m *market) newVendor(v *View, pool *v1alpha1.NodePool, claims []*Claim, names map[string]bool) *vendor {
 	s := &vendor{
 		pool: pool, names: names, market: m, sized: map[string]*blueprint{}, families: map[string]*family{},
 		budget: policy.NewBudget(pool.Spec.Limits, pool.Spec.ScaleUp.MaxInFlight),
 	}
 	for _, c := range claims {
-		s.budget.Spend(c.Spec.Resources, InFlight(c))
-		if !Closed(c) {
+		s.budget.Spend(c.Object.Spec.Resources, c.InFlight())
+		if !Closed(c.Object) {
 			s.live++
 		}
-		s.backOff(c, m.now)
 	}
+	s.backOff(Backoffs(v, pool, claims, m.now), m.now)
+	s.experience = newExperience(pool, LearnedShapes(v, pool, claims, m.now))
 	if r := pool.Spec.Template.Range; r != nil {
 		sizes := policy.SizesOf(r)
 		s.sizes = &sizes
@@ -97,6 +103,10 @@ func (m *market) newVendor(pool *v1alpha1.NodePool, claims []*v1alpha1.NodeClaim
 	for _, shape := range pool.Spec.Template.Shapes {
 		f := s.familyOf(shape)
 		b := f.blueprint(shape)
+		if s.resting(shape) != nil {
+			s.off = append(s.off, b)
+			continue
+		}
 		s.fixed, f.sizes = append(s.fixed, b), append(f.sizes, b)
 	}
 	for _, f := range s.families {
@@ -117,26 +127,6 @@ func (s *vendor) familyOf(shape v1alpha1.Shape) *family {
 		s.families[labels] = f
 	}
 	return f
-}
-
-// backOff stops the pool while a claim that failed waits for its end.
-func (s *vendor) backOff(c *v1alpha1.NodeClaim, now time.Time) {
-	next := c.Status.NextAttempt
-	if c.Status.State != v1alpha1.ClaimFailed || next == nil || !next.After(now) {
-		return
-	}
-	if s.until.IsZero() || next.After(s.until) {
-		s.until = next.Time
-		s.stop = Reason{Code: CodePoolBackoff, Detail: failure(c)}
-	}
-}
-
-// failure is the class of the error that a claim failed with.
-func failure(c *v1alpha1.NodeClaim) string {
-	if launched := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionLaunched); launched != nil {
-		return launched.Reason
-	}
-	return string(c.Status.State)
 }
 
 func providerStop(pool *v1alpha1.NodePool, p *v1alpha1.Provider) Reason {
@@ -190,12 +180,23 @@ func (s *vendor) size(shape v1alpha1.Shape) *blueprint {
 func (m *market) next(wanted bool) time.Duration {
 	var next time.Duration
 	for _, s := range m.vendors {
-		if !wanted || s.until.IsZero() {
+		if !wanted {
 			continue
 		}
-		if left := s.until.Sub(m.now); next == 0 || left < next {
-			next = left
+		for i := range s.waits {
+			next = sooner(next, s.waits[i].Until.Sub(m.now))
 		}
+		if !s.until.IsZero() {
+			next = sooner(next, s.until.Sub(m.now))
+		}
+	}
+	return next
+}
+
+// sooner is the shorter wait; 0 is none.
+func sooner(next, left time.Duration) time.Duration {
+	if next == 0 || left < next {
+		return left
 	}
 	return next
 }

@@ -69,7 +69,7 @@ func (d *draft) inspect(claim *v1alpha1.NodeClaim, l lot) (vector, func(*class) 
 func (s *vendor) claim(shape v1alpha1.Shape) *v1alpha1.NodeClaim {
 	for ; s.slot < int(min(s.pool.Spec.Limits.MaxNodes, v1alpha1.MaxPoolNodes)); s.slot++ {
 		if !s.names[SlotName(s.pool.Name, s.slot)] {
-			return NewClaim(s.pool, shape, s.slot)
+			return s.newClaim(shape, s.slot)
 		}
 	}
 	return nil

@@ -68,6 +68,11 @@ func (m *market) whyNot(s *vendor, c *class) Reason {
 			short = cmp.Or(short, shortOf(c.ask, b))
 		}
 	}
+	for _, b := range s.off {
+		if b.takes(c) {
+			return backoffReason(s.resting(b.shape))
+		}
+	}
 	if short.Code == CodeInsufficient {
 		return m.whyShort(s, c, short)
 	}

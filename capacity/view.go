@@ -168,11 +168,10 @@ func viewClaim(c *v1alpha1.NodeClaim, registered *Node, daemons []*Daemon) *Clai
 		return &Claim{Object: c, Node: NodeOfClaim(c, daemons)}
 	case InFlight(c):
 		n := initialized(registered, c)
-		promised := ResourcesOf(c.Spec.Resources).Minus(ResourcesOf(c.Spec.Overhead))
-		n.Allocatable = withPromised(registered.Allocatable, promised)
-		return &Claim{Object: c, Node: n}
+		n.Allocatable = withPromised(registered.Allocatable, promised(c))
+		return &Claim{Object: c, Node: n, Reported: true}
 	}
-	return &Claim{Object: c, Node: registered}
+	return &Claim{Object: c, Node: registered, Reported: true}
 }
 
 // withPromised adds the extended resources that a starting node does not offer yet.

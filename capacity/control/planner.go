@@ -275,6 +275,11 @@ func (p *Planner) tellPools(ctx context.Context, v *capacity.View, now time.Time
 	review := capacity.ReviewMachines(v, now)
 	p.settleClaims(ctx, v, review)
 	for _, pool := range v.Pools {
+		for i := range review.Backoffs[pool.Name] {
+			if end := review.Backoffs[pool.Name][i].Until.Time; end.After(now) {
+				p.wakeAt(end) // the status says so until then
+			}
+		}
 		next := PoolStatus(pool, v, review, now)
 		if samePoolStatus(pool.Status, next.Status) {
 			continue

@@ -30,7 +30,8 @@ func PoolStatus(pool *v1alpha1.NodePool, v *capacity.View, review capacity.Revie
 			next.Status.Nodes++
 		}
 	}
-	ready := growth(pool, v, claims)
+	next.Status.Shapes, next.Status.Backoffs = review.Shapes[pool.Name], review.Backoffs[pool.Name]
+	ready := growth(next, v, claims, now)
 	ready.ObservedGeneration = pool.Generation
 	ready.LastTransitionTime = metav1.NewTime(now)
 	meta.SetStatusCondition(&next.Status.Conditions, ready)
@@ -67,7 +68,7 @@ func braked(circuits []v1alpha1.Circuit) metav1.Condition {
 }
 
 // growth says whether the pool can grow.
-func growth(pool *v1alpha1.NodePool, v *capacity.View, claims int32) metav1.Condition {
+func growth(pool *v1alpha1.NodePool, v *capacity.View, claims int32, now time.Time) metav1.Condition {
 	no := func(reason, message string) metav1.Condition {
 		return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 	}
@@ -81,5 +82,28 @@ func growth(pool *v1alpha1.NodePool, v *capacity.View, claims int32) metav1.Cond
 	case claims >= pool.Spec.Limits.MaxNodes:
 		return no("LimitReached", fmt.Sprintf("%d of %d nodes", claims, pool.Spec.Limits.MaxNodes))
 	}
-	return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "CanGrow"}
+	whole, shapes := waits(pool.Status.Backoffs, now)
+	if len(whole) > 0 {
+		return no("BackingOff", strings.Join(whole, "; "))
+	}
+	return metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "CanGrow", Message: strings.Join(shapes, "; "),
+	}
+}
+
+// waits tells what is waited for after failures: by the whole pool, and by some of its shapes.
+func waits(backoffs []v1alpha1.PoolBackoff, now time.Time) (whole, shapes []string) {
+	for i := range backoffs {
+		b := &backoffs[i]
+		if !b.Until.After(now) {
+			continue
+		}
+		text := fmt.Sprintf("%s (in a row: %d), next try at %s: %s", b.Class, b.Failures, b.Until.UTC().Format("15:04:05 MST"), b.Message)
+		if b.Shape == "" {
+			whole = append(whole, text)
+		} else {
+			shapes = append(shapes, "shape "+b.Shape+": "+text)
+		}
+	}
+	return whole, shapes[:min(len(shapes), maxNamed)]
 }
