@@ -138,4 +138,3 @@ func TestAWaitOutlivesARestartAndNotAnotherTemplate(t *testing.T) {
 	require.Len(t, NewPlan(tr.View(), tr.now).Creates, 1)
 	require.Empty(t, tr.waits())
 }
-

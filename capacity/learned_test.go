@@ -53,7 +53,9 @@ func (st *studies) plan() Plan { return NewPlan(st.View(), st.now) }
 
 func memoryOf(list corev1.ResourceList) string { return list.Memory().String() }
 
-func largeMemory() *v1alpha1.NodePool { return makePool("p", 9, makeShape("m", "cpu", "4", "memory", "32Gi")) }
+func largeMemory() *v1alpha1.NodePool {
+	return makePool("p", 9, makeShape("m", "cpu", "4", "memory", "32Gi"))
+}
 
 // The story of the pool that says 32Gi, whose nodes offer 30.5Gi: a pod of 31Gi buys one, and no second one.
 func TestAPodThatTheNodesTurnOutTooSmallForBuysOnce(t *testing.T) {

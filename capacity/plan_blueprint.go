@@ -56,7 +56,9 @@ func (s *vendor) newFamily(shape v1alpha1.Shape) *family {
 
 // blueprint makes one of the family's machines. No object is made for it where numbers will do: a pool may have hundreds
 // of shapes, and few of them are bought.
-func (f *family) blueprint(shape v1alpha1.Shape) *blueprint { return f.build(shape, f.vendor.experience) }
+func (f *family) blueprint(shape v1alpha1.Shape) *blueprint {
+	return f.build(shape, f.vendor.experience)
+}
 
 func (f *family) build(shape v1alpha1.Shape, x *experience) *blueprint {
 	b := &blueprint{family: f, shape: shape, cost: policy.Cost(shape)}

@@ -62,7 +62,7 @@ type world struct {
 	lastRun lifecycle.Result
 	// byHand is a backend that chooses IDs first and makes machines in two calls.
 	byHand bool
-	trace   []string
+	trace  []string
 }
 
 // memory is what a crash loses.

@@ -43,7 +43,7 @@ func newMetrics(r prometheus.Registerer, live *capacity.Live) *metrics {
 			Name: "muster_provider_orphan_machines", Help: "Machines with our mark and without a claim.",
 		}, []string{"provider"}),
 	}
-	r.MustRegister(m.passes, m.bought, m.cost, m.least, m.fates, m.machines, m.orphans, &claimStates{live: live})
+	r.MustRegister(m.passes, m.bought, m.cost, m.least, m.fates, m.machines, m.orphans, &claimStates{live: live}, &brakesHeld{live: live})
 	return m
 }
 
@@ -86,4 +86,27 @@ func (c *claimStates) Collect(ch chan<- prometheus.Metric) {
 	for k, n := range counts {
 		ch <- prometheus.MustNewConstMetric(claimStatesDesc, prometheus.GaugeValue, float64(n), k.pool, string(k.state))
 	}
+}
+
+// brakesHeld counts open circuits and reservations when it is scraped.
+type brakesHeld struct{ live *capacity.Live }
+
+var (
+	openCircuitsDesc = prometheus.NewDesc("muster_open_circuits",
+		"Kinds of pods that a pool buys nothing but probes for, because its machines came up in vain.", []string{"pool"}, nil)
+	reservedPodsDesc = prometheus.NewDesc("muster_reserved_pods", "Pods that room is kept for on nodes that exist.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (b *brakesHeld) Describe(ch chan<- *prometheus.Desc) {
+	ch <- openCircuitsDesc
+	ch <- reservedPodsDesc
+}
+
+// Collect implements prometheus.Collector.
+func (b *brakesHeld) Collect(ch chan<- prometheus.Metric) {
+	for pool, open := range b.live.OpenCircuits() {
+		ch <- prometheus.MustNewConstMetric(openCircuitsDesc, prometheus.GaugeValue, float64(open), pool)
+	}
+	ch <- prometheus.MustNewConstMetric(reservedPodsDesc, prometheus.GaugeValue, float64(b.live.Reserving()))
 }
