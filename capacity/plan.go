@@ -99,14 +99,15 @@ const maxReserved = 1000
 
 // buyRounds bounds how often a plan is drafted: again only where a pod refuses the name of the node to come, or lets a
 // preference go.
-const buyRounds = 3
+const buyRounds = 8
 
 // buy orders what the best draft says. What is left after that may find room beside the pods that got a machine, or on
 // the machines themselves.
 func (p *planner) buy() {
 	for range buyRounds {
+		before := len(p.plan.Creates)
 		all := p.order(p.market.bestDraft(p.batches))
-		if !p.left() {
+		if !p.left() || all && len(p.plan.Creates) == before {
 			return
 		}
 		p.raise()
