@@ -34,6 +34,9 @@ func (l *Live) takePod(fresh *Pod, now time.Time) {
 		return
 	}
 	l.pods[fresh.UID] = fresh
+	if fresh.Nominated != "" {
+		l.nominated[fresh.UID] = true
+	}
 	l.gone.Remove(fresh.UID)
 	l.countPod(old, fresh)
 	if fresh.Node != "" && (old == nil || old.Node == "") {
@@ -81,6 +84,7 @@ func (l *Live) ForgetPod(uid types.UID) {
 	old := l.pods[uid]
 	delete(l.pods, uid)
 	delete(l.placed, uid)
+	delete(l.nominated, uid)
 	l.gone.Add(uid, true)
 	l.calls.forget(uid)
 	l.release(uid)

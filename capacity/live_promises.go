@@ -78,3 +78,26 @@ func (l *Live) inTheWay(h *hold) Reason {
 	}
 	return Fit(h.pod.Ask, &e.Node, free, l.classes).Reason
 }
+
+// WasNominated says whether a pod that is there was ever seen with status.nominatedNodeName, whoever wrote it.
+func (l *Live) WasNominated(uid types.UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.nominated[uid]
+}
+
+// EndNomination ends the hold that a pod has by its nomination alone, as long as no scheduler asked about the pod since;
+// the pod lacks room again. It is for nominations that were written by this process: one of an earlier life may be about to
+// be bound.
+func (l *Live) EndNomination(uid types.UID, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h := l.holds[uid]; h == nil || !h.nominated {
+		return
+	}
+	l.release(uid)
+	if p := l.pods[uid]; p != nil && p.Pending() && l.schedulers.Ours(p.Scheduler) {
+		l.ledger.watched(p, now)
+	}
+	l.changed()
+}

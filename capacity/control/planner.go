@@ -35,10 +35,11 @@ type Planner struct {
 	// Preemptor takes over the pods for which no pool may grow; nil leaves them alone.
 	Preemptor *Preemptor
 
-	planned uint64    // the generation the last pass saw
-	last    time.Time // when it was
-	bought  time.Time // when a batch was last planned
-	due     time.Time // when the last plan wants to be made again; zero when only events matter
+	planned uint64                  // the generation the last pass saw
+	last    time.Time               // when it was
+	bought  time.Time               // when a batch was last planned
+	due     time.Time               // when the last plan wants to be made again; zero when only events matter
+	named   map[types.UID]time.Time // pods whose node was named to the scheduler, and when
 }
 
 // Pass is one look at all shortfalls.
@@ -109,6 +110,7 @@ func shortest(a, b time.Duration) time.Duration {
 
 // pass plans for all shortfalls. While the batch window is open it only wakes pods that fit.
 func (p *Planner) pass(ctx context.Context, now time.Time, buy bool) {
+	p.followNominated(now)
 	v := p.Live.View()
 	plan := capacity.NewPlan(v, now)
 	if plan.Next > 0 {
@@ -123,10 +125,13 @@ func (p *Planner) pass(ctx context.Context, now time.Time, buy bool) {
 	}
 	p.Preemptor.hear(v, plan.Outcomes, buy, now)
 	p.expect(plan)
+	named := p.nominate(ctx, v, plan, now)
 	for _, s := range v.Shortfalls {
 		outcome := plan.Outcomes[s.Pod.UID]
 		pass.Fates[outcome.Fate]++
-		p.tell(s, outcome, buy, now)
+		if !named.Has(s.Pod.UID) {
+			p.tell(s, outcome, buy, now)
+		}
 	}
 	for _, pod := range p.Live.TakePlaced() {
 		p.Teller.Say(pod, corev1.ConditionTrue, ReasonPlaced, "placed on node "+pod.Node)

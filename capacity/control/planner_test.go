@@ -68,6 +68,17 @@ func (n *notebook) UpdateClaim(_ context.Context, c *v1alpha1.NodeClaim) (*v1alp
 	return n.store(c.DeepCopy()), nil
 }
 
+func (n *notebook) UpdateClaimStatus(_ context.Context, c *v1alpha1.NodeClaim) (*v1alpha1.NodeClaim, error) {
+	return n.store(c.DeepCopy()), nil
+}
+
+func (n *notebook) Nominate(_ context.Context, ref v1alpha1.PodReference, node string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.conditions = append(n.conditions, ref.Name+" nominated "+node)
+	return nil
+}
+
 // store keeps a claim as a new version.
 func (n *notebook) store(c *v1alpha1.NodeClaim) *v1alpha1.NodeClaim {
 	n.mu.Lock()

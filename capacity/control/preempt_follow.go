@@ -120,7 +120,7 @@ func (p *Preemptor) offer(ctx context.Context, w *preempting, pod *capacity.Pod,
 		w.ready = now
 	}
 	switch {
-	case !w.named:
+	case !w.named && !p.Live.WasNominated(pod.UID):
 		w.named, w.nudged = true, now
 		if err := p.Kube.Nominate(ctx, pod.Ref(), w.node); err != nil {
 			p.Log.Warn("cannot nominate the node", "pod", pod.Key(), "node", w.node, "error", err)

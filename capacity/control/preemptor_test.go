@@ -128,6 +128,34 @@ func TestACrashInTheMiddleEvictsNobodyTwice(t *testing.T) {
 	})
 }
 
+// The crash comes between two evictions: a new Muster goes on where the old one was, and evicts who is left to evict.
+func TestACrashBetweenTwoEvictionsIsResumed(t *testing.T) {
+	for name, late := range map[string]time.Duration{
+		"while the first victim leaves": time.Second, "after it has left": grace + time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				th := full(t)
+				th.node("m", "4")
+				th.run(runningPod("dear-1", 50, "2", "m"), runningPod("dear-2", 50, "2", "m"))
+				th.hangs = "cheap-1"
+				stop := th.start()
+				th.asks(pendingPod("important", 100, "4"))
+				time.Sleep(2 * time.Second)
+				require.Equal(t, []string{"evict cheap-2"}, th.log(), "the other one's eviction was on its way")
+				stop()
+				time.Sleep(late)
+				th.hangs = ""
+				th.restart()
+				defer th.start()()
+				th.askAgain()
+				time.Sleep(2*grace + 10*time.Second)
+				require.Equal(t, []string{"evict cheap-2", "evict cheap-1", "nominate important n", "bind important n"}, th.log())
+			})
+		})
+	}
+}
+
 func TestACrashAfterTheRoomIsThereEvictsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := full(t)

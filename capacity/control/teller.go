@@ -44,6 +44,9 @@ type word struct {
 	status corev1.ConditionStatus
 	reason string
 	text   string
+	// node is to be named to the scheduler for the pod, if that is still wanted; nothing else is written then.
+	node  string
+	still func() bool
 }
 
 // queue keeps the order of arrival and the newest word for each pod.
@@ -90,7 +93,13 @@ func (t *Teller) pokes() chan struct{} {
 
 // Nudge wakes the scheduler for a pod that fits now. It is written every time it is asked for.
 func (t *Teller) Nudge(p *capacity.Pod, text string) {
-	t.put(&t.urgent, word{p, corev1.ConditionTrue, ReasonRoom, text})
+	t.put(&t.urgent, word{pod: p, status: corev1.ConditionTrue, reason: ReasonRoom, text: text})
+}
+
+// Nominate names the node to the scheduler for a pod that fits there now, which wakes it, unless that is not wanted any
+// more when its turn comes.
+func (t *Teller) Nominate(p *capacity.Pod, node string, still func() bool) {
+	t.put(&t.urgent, word{pod: p, reason: ReasonRoom, text: node, node: node, still: still})
 }
 
 // Say tells a pod's owner something, unless the pod says so already or it was just told.
@@ -101,7 +110,7 @@ func (t *Teller) Say(p *capacity.Pod, status corev1.ConditionStatus, reason, tex
 	if t.alreadyTold(p.UID, reason+text) {
 		return
 	}
-	t.put(&t.patient, word{p, status, reason, text})
+	t.put(&t.patient, word{pod: p, status: status, reason: reason, text: text})
 }
 
 func (t *Teller) alreadyTold(uid types.UID, text string) bool {
@@ -157,6 +166,10 @@ func (t *Teller) next() (word, bool) {
 }
 
 func (t *Teller) write(ctx context.Context, w word, now time.Time) {
+	if w.node != "" {
+		t.name(ctx, w)
+		return
+	}
 	at := metav1.NewTime(now)
 	c := corev1.PodCondition{Type: v1alpha1.CapacityCondition, Status: w.status, Reason: w.reason, Message: w.text,
 		LastProbeTime: at, LastTransitionTime: at}
@@ -176,4 +189,15 @@ func (t *Teller) write(ctx context.Context, w word, now time.Time) {
 		t.Kube.Event(Subject{Kind: "Pod", PodReference: w.pod.Ref()}, w.reason != ReasonOrdered && w.reason != ReasonPreempting, w.reason, w.text)
 	}
 	t.Log.Debug("told pod", "pod", w.pod.Key(), "reason", w.reason, "message", w.text)
+}
+
+func (t *Teller) name(ctx context.Context, w word) {
+	if !w.still() {
+		return
+	}
+	if err := t.Kube.Nominate(ctx, w.pod.Ref(), w.node); err != nil && !Conflict(err) {
+		t.Log.Warn("cannot nominate the node", "pod", w.pod.Key(), "node", w.node, "error", err)
+		return
+	}
+	t.Log.Debug("nominated", "pod", w.pod.Key(), "node", w.node)
 }

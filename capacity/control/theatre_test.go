@@ -39,6 +39,7 @@ type theatre struct {
 	loops     *control.Loops
 	outcomes  map[control.PreemptionOutcome]int
 	stuck     string // its name is never gone
+	hangs     string // its eviction is never answered
 	unsettled bool
 
 	stage     sync.Mutex
@@ -286,7 +287,11 @@ func (th *theatre) Pod(_ context.Context, ref v1alpha1.PodReference) (*corev1.Po
 }
 
 // Evict starts a pod's grace period, unless a budget protects it.
-func (th *theatre) Evict(_ context.Context, ref v1alpha1.PodReference) error {
+func (th *theatre) Evict(ctx context.Context, ref v1alpha1.PodReference) error {
+	if ref.Name == th.hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	th.stage.Lock()
 	if th.protected.Has(ref.Name) {
 		defer th.stage.Unlock()
