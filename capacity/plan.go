@@ -71,15 +71,17 @@ type planner struct {
 	sim  *Simulation
 	plan Plan
 
-	open, coming []*place
-	arrived      bool                 // the machines in flight are there
-	expecting    map[types.UID]bool   // a machine in flight keeps room for the pod
-	homes        map[types.UID][]home // where room is kept for a pod
-	ordered      []*place             // the machines of plan.Creates, as far as they were raised
-	brakes       *brakes
-	batches      []*batch
-	market       *market
-	unserved     bool // a pod got nothing, or a pool is below its minimum
+	open, coming   []*place
+	arrived        bool                 // the machines in flight are there
+	expecting      map[types.UID]bool   // a machine in flight keeps room for the pod
+	homes          map[types.UID][]home // where room is kept for a pod
+	ordered        []*place             // the machines of plan.Creates, as far as they were raised
+	brakes         *brakes
+	batches        []*batch
+	market         *market
+	choosy         map[*Class]*class // the classes that insist on what their pods prefer
+	classes, likes int               // that there are, with those
+	unserved       bool              // a pod got nothing, or a pool is below its minimum
 }
 
 func newPlanner(v *View, now time.Time) *planner {
@@ -88,6 +90,10 @@ func newPlanner(v *View, now time.Time) *planner {
 	p := &planner{
 		v: v, sim: sim, plan: Plan{Outcomes: make(map[types.UID]Outcome, len(v.Shortfalls))},
 		brakes: newBrakes(v, now), market: newMarket(v, sim, k, now),
+	}
+	p.choosy, p.classes = map[*Class]*class{}, len(classes)
+	for _, c := range classes {
+		p.likes = max(p.likes, c.like+1)
 	}
 	p.findOpen()
 	p.batches = p.group(classes)
@@ -101,18 +107,27 @@ const maxReserved = 1000
 // preference go.
 const buyRounds = 8
 
+// letGoSingly is in how many drafts preferences are let go one by one; then all that are left.
+const letGoSingly = 2
+
 // buy orders what the best draft says. What is left after that may find room beside the pods that got a machine, or on
 // the machines themselves.
 func (p *planner) buy() {
-	for range buyRounds {
+	p.insist()
+	defer p.forget()
+	for round := range buyRounds {
 		before := len(p.plan.Creates)
 		all := p.order(p.market.bestDraft(p.batches))
-		if !p.left() || all && len(p.plan.Creates) == before {
+		if !p.left() {
+			return
+		}
+		relaxed := p.relax(round >= letGoSingly)
+		if all && !relaxed && len(p.plan.Creates) == before {
 			return
 		}
 		p.raise()
 		p.settleAll()
-		if all && !p.helped() {
+		if all && !relaxed && !p.helped() {
 			return
 		}
 	}

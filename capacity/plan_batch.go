@@ -32,6 +32,7 @@ type population struct {
 // batch is the pods of one class and one priority that have no place yet, in the order of the shortfalls.
 type batch struct {
 	class    *class
+	plain    *class // the class without the preferences that it insists on now; nil where it insists on none
 	priority int32
 	pods     []*Shortfall
 }

@@ -122,11 +122,11 @@ func (b *blueprint) usable() bool {
 func (b *blueprint) takes(c *class) bool { return b.free.holds(c.need) && b.admits(c) && b.usable() }
 
 // judge judges all but resources.
-func (b *blueprint) judge(a *Ask) Verdict {
-	if a.byName {
-		return Admits(a, b.node())
+func (b *blueprint) judge(c *class) Verdict {
+	if c.ask.byName {
+		return c.sim.admittedBy(b.node())
 	}
-	return Admits(a, b.probe)
+	return c.sim.admittedBy(b.probe)
 }
 
 // admits says whether the machine's node takes a pod of the class, if there is room.
@@ -145,7 +145,7 @@ func (b *blueprint) admits(c *class) bool {
 	}
 	if f.admitted[c.id] == unjudgedYet {
 		f.admitted[c.id] = refusedBy
-		if c.ask.Unjudged.Code == "" && b.judge(c.ask).Fits {
+		if c.ask.Unjudged.Code == "" && b.judge(c).Fits {
 			f.admitted[c.id] = takenBy
 		}
 	}
@@ -158,7 +158,7 @@ func (b *blueprint) admitsByName(c *class) bool {
 		if b.taken == nil {
 			b.taken = map[int]bool{}
 		}
-		taken = c.ask.Unjudged.Code == "" && b.judge(c.ask).Fits
+		taken = c.ask.Unjudged.Code == "" && b.judge(c).Fits
 		b.taken[c.id] = taken
 	}
 	return taken

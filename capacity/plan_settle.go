@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -42,20 +43,20 @@ func (p *planner) settleAll() {
 // bought. A pod that cannot be judged for a machine that is not there takes only open nodes, as do pods that such
 // machines did not take.
 func (p *planner) settle(b *batch) {
-	ask := b.class.ask
+	c, ask := cmp.Or(b.plain, b.class), b.class.ask
 	if ask.Unjudged.Code == CodeSchedulingGroup {
 		return
 	}
-	sides := []*side{p.side(b.class, p.open, p.settleOpen)}
+	sides := []*side{p.side(c, p.open, p.settleOpen)}
 	if ask.Unjudged.Code == "" {
-		sides = append(sides, p.side(b.class, p.trusted(p.coming, ask), p.settleComing),
-			p.side(b.class, p.trusted(p.ordered, ask), p.settleOrdered))
+		sides = append(sides, p.side(c, p.trusted(p.coming, ask), p.settleComing),
+			p.side(c, p.trusted(p.ordered, ask), p.settleOrdered))
 	}
 	b.pods = slices.DeleteFunc(b.pods, func(s *Shortfall) bool {
 		if !p.arrived && p.expecting[s.Pod.UID] {
 			return false
 		}
-		return slices.ContainsFunc(sides, func(on *side) bool { return on.settle(p, b.class, s) })
+		return slices.ContainsFunc(sides, func(on *side) bool { return on.settle(p, c, s) })
 	})
 }
 

@@ -165,6 +165,15 @@ func (l storyLine) taints(key string) []corev1.Taint {
 	return taints
 }
 
+// softTaints reads words like shunned=old.
+func (l storyLine) softTaints() []corev1.Taint {
+	taints := l.taints("shunned")
+	for i := range taints {
+		taints[i].Effect = corev1.TaintEffectPreferNoSchedule
+	}
+	return taints
+}
+
 // listed reads cpu:4,memory:8Gi into a list, and the words without a colon into the rest.
 func listed(text string) (corev1.ResourceList, []string) {
 	list := corev1.ResourceList{}
@@ -184,6 +193,7 @@ func (l storyLine) pool() *v1alpha1.NodePool {
 	p.Spec.Weight, p.Spec.Limits.MinNodes = l.number("weight", 0), l.number("min", 0)
 	p.Spec.ScaleUp.MaxInFlight = l.number("inflight", 0)
 	p.Spec.Template.Labels, p.Spec.Template.Taints = l.pairs("label"), l.taints("taint")
+	p.Spec.Template.Taints = append(p.Spec.Template.Taints, l.softTaints()...)
 	p.Spec.Template.StartupTaints = l.taints("startup")
 	if l.has("provider") {
 		p.Spec.Provider = l.one("provider")
@@ -231,7 +241,7 @@ func (l storyLine) provider() *v1alpha1.Provider {
 func (l storyLine) node() *corev1.Node {
 	n := makeNode(l.name, l.amounts()...)
 	maps.Copy(n.Labels, l.pairs("label"))
-	n.Spec.Taints = l.taints("taint")
+	n.Spec.Taints = append(l.taints("taint"), l.softTaints()...)
 	n.Spec.Unschedulable = l.has("cordoned")
 	return n
 }
@@ -247,6 +257,7 @@ func (w *world) addPods(l storyLine) {
 		for key, value := range l.pairs("avoid") {
 			p.Spec.Affinity = avoiding(key, value)
 		}
+		l.wish(p)
 		for _, claim := range l.all("device") {
 			p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: claim})
 		}
@@ -256,6 +267,27 @@ func (w *world) addPods(l storyLine) {
 		if l.has("refuses") {
 			w.refused[p.UID] = sets.New(l.all("refuses")...)
 		}
+	}
+}
+
+// wish adds soft rules: prefer=disk:ssd of the node, evenly=KEY and apart=KEY of the pods of this line.
+func (l storyLine) wish(p *corev1.Pod) {
+	for key, value := range l.pairs("prefer") {
+		*p = *preferring(p, 100, corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}})
+	}
+	p.Labels = map[string]string{"line": l.name}
+	own := &metav1.LabelSelector{MatchLabels: p.Labels}
+	for _, key := range l.all("evenly") {
+		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
+			TopologyKey: key, MaxSkew: 1, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: own})
+	}
+	for _, key := range l.all("apart") {
+		if p.Spec.Affinity == nil {
+			p.Spec.Affinity = &corev1.Affinity{}
+		}
+		p.Spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+				{Weight: 100, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: key, LabelSelector: own}}}}
 	}
 }
 

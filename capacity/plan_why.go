@@ -58,7 +58,7 @@ func (m *market) whyNot(s *vendor, c *class) Reason {
 	}
 	var refused, short Reason
 	for _, b := range s.models() {
-		v := b.judge(c.ask)
+		v := b.judge(c)
 		switch {
 		case b.takes(c):
 			return m.whyStopped(s, c)
@@ -93,7 +93,7 @@ func (m *market) whyShort(s *vendor, c *class, short Reason) Reason {
 	at := slices.Index(m.kinds, name)
 	var most *blueprint
 	for _, b := range s.models() {
-		if b.judge(c.ask).Fits && (most == nil || b.free[at] > most.free[at]) {
+		if b.judge(c).Fits && (most == nil || b.free[at] > most.free[at]) {
 			most = b
 		}
 	}

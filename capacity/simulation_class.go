@@ -1,6 +1,8 @@
 package capacity
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/capacity/topology"
@@ -83,6 +85,16 @@ func (s *Simulation) Strictest(c *Class) *Class {
 	return s.insist(c.base, all)
 }
 
+// Choosy is Strictest without preferences over hosts: what pods prefer of the machine that is bought for them, which never
+// takes more machines.
+func (s *Simulation) Choosy(c *Class) *Class {
+	all := slices.DeleteFunc(wishes(c.base.Ask), wish.overHosts)
+	if s.softTaints {
+		all = append([]wish{{what: wishOfTaints, strength: taintStrength}}, all...)
+	}
+	return s.insist(c.base, all)
+}
+
 // Relaxed is the class with the weakest of its hard preferences let go; nil when none is left to let go. What was Put as
 // one of these classes may be Taken as any of them.
 func (s *Simulation) Relaxed(c *Class) *Class {
@@ -97,7 +109,7 @@ func (s *Simulation) insist(base *Class, hard []wish) *Class {
 	if len(hard) == 0 {
 		return base
 	}
-	key := hardness{len(hard), hard[0].what == wishOfTaints}
+	key := hardness{len(hard), hard[0].what == wishOfTaints, slices.ContainsFunc(hard, wish.overHosts)}
 	if known := base.stricter[key]; known != nil {
 		return known
 	}
@@ -124,6 +136,7 @@ func (s *Simulation) insist(base *Class, hard []wish) *Class {
 type hardness struct {
 	wishes int
 	taints bool // are among them
+	hosts  bool // some are over hosts
 }
 
 // Base is the class without any preference counted as hard: what kube-scheduler's filters know.

@@ -47,6 +47,9 @@ type wish struct {
 	strength float64
 }
 
+// overHosts says whether the wish is about which other pods are on the same host.
+func (w wish) overHosts() bool { return w.what == wishOfOthers && w.other.Key == corev1.LabelHostname }
+
 type wishKind int8
 
 const (

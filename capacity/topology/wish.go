@@ -4,6 +4,8 @@ package topology
 type Wish struct {
 	what wishKind
 	at   int
+	// Key is the node label whose values are the domains.
+	Key string
 	// Weight is the weight of a preferred term, 1 to 100; 0 for a spread constraint, which has none.
 	Weight int32
 }
@@ -24,13 +26,13 @@ func (r *Rules) Wishes() []Wish {
 	}
 	var out []Wish
 	for i := range r.softSpread {
-		out = append(out, Wish{what: wishedSpread, at: i})
+		out = append(out, Wish{what: wishedSpread, at: i, Key: r.softSpread[i].key})
 	}
 	for i := range r.softAffinity {
-		out = append(out, Wish{what: wishedAffinity, at: i, Weight: r.softAffinity[i].weight})
+		out = append(out, Wish{what: wishedAffinity, at: i, Key: r.softAffinity[i].key, Weight: r.softAffinity[i].weight})
 	}
 	for i := range r.softAnti {
-		out = append(out, Wish{what: wishedAntiAffinity, at: i, Weight: r.softAnti[i].weight})
+		out = append(out, Wish{what: wishedAntiAffinity, at: i, Key: r.softAnti[i].key, Weight: r.softAnti[i].weight})
 	}
 	return out
 }
