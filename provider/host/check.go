@@ -50,7 +50,7 @@ func (p *Provider) checkOne(ctx context.Context, h *v1alpha1.Host) provider.Find
 	case h.Spec.SystemUUID == "" && h.Spec.ProviderID == "" && r.SystemUUID == "":
 		f.Level, f.Message = provider.LevelError, "nothing tells which Node is this host"
 		f.Hint = "set spec.systemUUID to what `cat /sys/class/dmi/id/product_uuid` says there"
-	case h.Spec.SystemUUID != "" && r.SystemUUID != "" && !sameUUID(h.Spec.SystemUUID, r.SystemUUID):
+	case h.Spec.SystemUUID != "" && r.SystemUUID != "" && !SameUUID(h.Spec.SystemUUID, r.SystemUUID):
 		f.Level = provider.LevelWarning
 		f.Message = fmt.Sprintf("spec.systemUUID is %s and the BMC says %s", h.Spec.SystemUUID, r.SystemUUID)
 		f.Hint = "see that the address is this host's BMC, and spec.systemUUID what its kubelet reports"

@@ -1,0 +1,70 @@
+package redfish_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider/host"
+	"github.com/muster-sh/muster/provider/host/hosttest"
+	"github.com/muster-sh/muster/provider/host/redfish"
+	"github.com/muster-sh/muster/provider/host/redfish/redfishsim"
+	"github.com/muster-sh/muster/provider/providertest"
+)
+
+// room is a room of BMCs by host name.
+type room struct {
+	t     *testing.T
+	sims  map[string]*redfishsim.BMC
+	bmcs  map[string]*redfish.BMC
+	keys  map[string]string
+	clock *hosttest.Clock
+}
+
+func (r *room) IsOn(name string) bool { return r.sims[name].IsOn() }
+func (r *room) SwitchOn(name string)  { r.sims[name].Set(true) }
+
+func (r *room) add(n int, p redfishsim.Personality) *v1alpha1.Host {
+	h := hosttest.Host(n, v1alpha1.Power{Interface: v1alpha1.PowerRedfish, Address: "https://bmc.example"})
+	r.put(h, &redfishsim.BMC{Personality: p, UUID: hosttest.UUID(n), Username: "root", Password: r.keys["password"], Now: r.clock.Now})
+	return h
+}
+
+func (r *room) put(h *v1alpha1.Host, sim *redfishsim.BMC) {
+	r.sims[h.Name] = sim
+	r.bmcs[h.Name], _ = connect(r.t, sim, r.keys, r.clock, "")
+}
+
+// rackOf is a rack whose hosts have this personality's BMCs.
+func rackOf(t *testing.T, hosts int, p redfishsim.Personality) (*hosttest.Rack, *room) {
+	t.Helper()
+	r := &room{t: t, sims: map[string]*redfishsim.BMC{}, bmcs: map[string]*redfish.BMC{}, keys: map[string]string{"username": "root", "password": canary}}
+	rack := hosttest.NewRack(hosttest.SwitchFunc(func(_ context.Context, h *v1alpha1.Host) (host.Switch, error) {
+		return redfish.Switch{BMC: r.bmcs[h.Name], System: h.Spec.Power.System, UUID: h.Spec.SystemUUID}, nil
+	}))
+	r.clock = rack.Clock
+	for n := range hosts {
+		rack.Objects.Put(r.add(n, p))
+	}
+	return rack, r
+}
+
+func TestTheProviderKeepsTheContractOverRedfish(t *testing.T) {
+	for name, p := range map[string]redfishsim.Personality{"iLO 5": redfishsim.ILO5(), "iDRAC 9": redfishsim.IDRAC9()} {
+		t.Run(name, func(t *testing.T) {
+			providertest.Run(t, func(t *testing.T) providertest.Backend {
+				rack, room := rackOf(t, hosttest.SuiteHosts, p)
+				rack.Keeper.Rules.Idle, rack.Keeper.Rules.Watch = 4*time.Hour, 20*time.Minute // fewer handshakes
+				b := hosttest.Backend(t, rack, room, func(name string) *v1alpha1.Host {
+					h := hosttest.Host(99, v1alpha1.Power{Interface: v1alpha1.PowerRedfish, Address: "https://bmc.example"})
+					h.Name = name
+					room.put(h, &redfishsim.BMC{Personality: p, UUID: hosttest.UUID(99), Username: "root", Password: canary, Now: rack.Now})
+					return h
+				})
+				b.Secrets = []string{canary, "token-1-canary"}
+				return b
+			})
+		})
+	}
+}
