@@ -3,12 +3,14 @@ package capacity
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 )
 
-// Veto says why a pod must not go to a node, whoever judged its fit: the node is being released or still starting. The
-// zero Reason lets it pass, unknown nodes too. DaemonSet pods belong on starting nodes, since nodes start by them.
+// Veto says why a pod must not go to a node, whoever judged its fit: the node is being released or still starting, or the
+// room is kept for others. The zero Reason lets it pass, unknown nodes too. DaemonSet pods belong on starting nodes, since
+// nodes start by them.
 func (l *Live) Veto(pod *corev1.Pod, node string) Reason {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -16,7 +18,29 @@ func (l *Live) Veto(pod *corev1.Pod, node string) Reason {
 	if e == nil || e.Object == nil {
 		return Reason{}
 	}
+	if e.Stage == Open && len(e.kept) > 0 && !daemonPod(pod) {
+		return l.reservedFrom(pod, e)
+	}
 	return veto(pod, e.Stage)
+}
+
+// reservedFrom says whether a pod would take room that is kept for others that are no less important. A pod that has no
+// room anyway is left to its scheduler.
+func (l *Live) reservedFrom(pod *corev1.Pod, e *entry) Reason {
+	if e.keepsFor(pod.UID) {
+		return Reason{}
+	}
+	ask := l.ask(pod, l.pods[pod.UID])
+	free := e.room(ask)
+	for _, other := range e.kept {
+		if other.Priority < corev1helpers.PodPriority(pod) {
+			free.Add(other.Ask.Requests)
+		}
+	}
+	if Room(ask, e.Allocatable, free, l.classes).Fits || !Room(ask, e.Allocatable, free.Plus(e.Reserved), l.classes).Fits {
+		return Reason{}
+	}
+	return Reason{Code: CodeReserved}
 }
 
 // VetoObject is Veto for a node that came with the request: what its taints say counts as well.

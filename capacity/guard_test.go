@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 )
@@ -29,6 +30,31 @@ func TestVeto(t *testing.T) {
 	said = tainted(said, v1alpha1.ReleasingTaint, corev1.TaintEffectNoSchedule)
 	require.Equal(t, CodeReleasing, s.VetoObject(pod, said).Code)
 	require.Zero(t, s.VetoObject(daemon, said))
+}
+
+func TestReservedRoomIsVetoed(t *testing.T) {
+	for name, c := range map[string]struct {
+		pod  *corev1.Pod
+		want Code
+	}{
+		"to a pod that would take it":           {makePod("p", "cpu", "2"), CodeReserved},
+		"to a less important one":               {withPriority(makePod("p", "cpu", "2"), -1), CodeReserved},
+		"not to a more important one":           {withPriority(makePod("p", "cpu", "2"), 1), ""},
+		"not to one that has room beside it":    {makePod("p", "cpu", "1"), ""},
+		"not to one that it is kept for":        {makePod("a", "cpu", "1"), ""},
+		"not to one that does not fit anyway":   {makePod("p", "cpu", "5"), ""},
+		"not to the pods that nodes start with": {owned(makePod("p", "cpu", "2"), "DaemonSet", "ds"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := reservedScene()
+			require.Equal(t, Reason{Code: c.want}, s.Veto(c.pod, "mine"))
+			require.Equal(t, Reason{Code: c.want}, s.VetoObject(c.pod, makeNode("mine")))
+			for _, name := range []string{"a", "b", "c"} {
+				s.ForgetPod(types.UID(name))
+			}
+			require.Zero(t, s.Veto(c.pod, "mine"), "they are gone")
+		})
+	}
 }
 
 func TestPreferences(t *testing.T) {

@@ -14,6 +14,7 @@ const (
 	CodeUnschedulable   Code = "Unschedulable"   // cordoned
 	CodeStarting        Code = "Starting"        // one of ours that is not initialized
 	CodeReleasing       Code = "Releasing"       // one of ours that is being released
+	CodeReserved        Code = "Reserved"        // its room is kept for the pods it was ordered for
 	CodeUnknownNode     Code = "UnknownNode"     // not in Muster's view (yet)
 	CodeRefused         Code = "RefusedInTree"   // kube-scheduler's own filters refused it
 	CodeHostPorts       Code = "HostPorts"       // another pod on the node has a host port
@@ -84,6 +85,8 @@ func (r Reason) String() string {
 		return "node(s) are still starting"
 	case CodeReleasing:
 		return "node(s) are being released"
+	case CodeReserved:
+		return "node(s) keep their room for other pods"
 	case CodeUnknownNode:
 		return "node(s) not yet seen by Muster"
 	case CodeHostPorts:

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,13 +25,16 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/extender"
 )
 
 const podsPerNode = 10
 
-// largeWorld has nodes of 16 CPUs, each with ten pods of 1 to 1.9 CPUs from a hundred ReplicaSets.
+// largeWorld has nodes of 16 CPUs, each with ten pods of 1 to 1.9 CPUs from a hundred ReplicaSets. The pods of three
+// DaemonSets run on nine of ten nodes, and room is set aside for them on the tenth; one node in five was ordered for two
+// pods that are on their way.
 func largeWorld(nodes int) (*capacity.Live, []string) {
 	live := capacity.NewLive(capacity.Schedulers{Place: sets.New("muster")})
 	names := make([]string, nodes)
@@ -46,7 +50,41 @@ func largeWorld(nodes int) (*capacity.Live, []string) {
 		p.Spec.NodeName = names[i%nodes]
 		live.SetPod(p, noon)
 	}
+	runDaemons(live, names)
+	for i := 0; i < nodes; i += 5 {
+		reserve(live, names[i], i)
+	}
 	return live, names
+}
+
+func runDaemons(live *capacity.Live, names []string) {
+	for _, name := range []string{"cni", "storage", "logs"} {
+		template := replica(name, 0, "20m")
+		set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, UID: types.UID("set-" + name)}}
+		set.Spec.Template.Spec = template.Spec
+		live.SetDaemonSet(set)
+		for i, node := range names {
+			if i%10 == 0 {
+				continue
+			}
+			p := replica(fmt.Sprintf("%s-%d", name, i), 0, "20m")
+			p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name, p.OwnerReferences[0].UID = "DaemonSet", name, set.UID
+			p.Spec.NodeName = node
+			live.SetPod(p, noon)
+		}
+	}
+}
+
+// reserve keeps room on a node for two pods that its machine was ordered for.
+func reserve(live *capacity.Live, node string, i int) {
+	claim := &v1alpha1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pool-%03d", i), UID: types.UID(fmt.Sprintf("claim-%d", i))}}
+	claim.Spec.Pool, claim.Status.State, claim.Status.NodeName = "pool", v1alpha1.ClaimReady, node
+	for n := range 2 {
+		p := replica(fmt.Sprintf("awaited-%d-%d", i, n), 50, "200m")
+		live.SetPod(p, noon)
+		claim.Spec.Reserved = append(claim.Spec.Reserved, v1alpha1.PodReference{Namespace: p.Namespace, Name: p.Name, UID: p.UID})
+	}
+	live.SetClaim(claim)
 }
 
 // replica is a pod as a Deployment makes it and the API server completes it.
@@ -117,6 +155,7 @@ func BenchmarkFilter(b *testing.B) {
 		before := heapInUse()
 		live, names := largeWorld(nodes)
 		view := heapInUse() - before
+		require.Equal(b, nodes/5*2, live.Reserving())
 		server := httptest.NewServer(extender.New(config(live)))
 		for _, c := range []struct{ name, cpu string }{{"fits", "500m"}, {"fits-nowhere", "15"}} {
 			b.Run(fmt.Sprintf("nodes=%d/%s", nodes, c.name), func(b *testing.B) {
