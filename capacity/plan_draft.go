@@ -26,14 +26,6 @@ type draft struct {
 	taken   []int   // of each batch: what the machine being filled takes
 }
 
-// style is how a draft chooses.
-type style struct {
-	goal policy.Goal
-	// focus is how much a pod has to suit the room that is left for it to be picked before a larger one. 0 packs the
-	// batches in their order instead, so that no pod takes the room of a more important one.
-	focus int
-}
-
 // lot is a number of machines that are alike and carry alike.
 type lot struct {
 	*blueprint
@@ -68,85 +60,19 @@ func (m *market) newDraft(batches []*batch, s style) *draft {
 	return d
 }
 
-// drafts that are tried: the first packs evenly and is hard to beat on cost. Where it serves all that can be served, each
-// in the best pool that takes it, the others are not looked at; under limits they serve the most important pods first.
-var (
-	evenly  = []style{{policy.Cheap, 1}, {policy.Cheap, 3}, {policy.Large, 2}}
-	inOrder = []style{{policy.Cheap, 0}, {policy.Large, 0}}
-)
-
-// oneByOne is for pods that others keep apart or together: each of them is judged, and one draft has to do.
-var oneByOne = []style{{policy.Cheap, 3}}
-
-// bestDraft buys for the batches in each style and keeps the best result.
-func (m *market) bestDraft(batches []*batch) *draft {
-	var best *draft
-	m.quotes = map[int]*quote{}
-	try := func(styles []style) {
-		for _, s := range styles {
-			d := m.newDraft(batches, s)
-			d.fillAll()
-			if best == nil || d.bill.Better(best.bill) {
-				best = d
-			}
-		}
-	}
-	if anySocial(batches) {
-		try(oneByOne)
-	} else {
-		try(evenly)
-	}
-	if !best.complete() {
-		try(inOrder)
-	}
-	return best
-}
-
-// complete says whether every pod that any machine takes is served in the first tier that has one.
-func (d *draft) complete() bool {
-	want := make([]int, len(d.bill.Served))
-	for i, b := range d.batches {
-		for tier, sellers := range d.tiers {
-			if anyTakes(sellers, b.class) {
-				want[d.ranks[i]] += len(b.pods)
-				want[d.ranks[i]+1+tier] += len(b.pods)
-				break
-			}
-		}
-	}
-	for i := range want {
-		if d.bill.Served[i] < want[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func anyTakes(sellers []*vendor, c *class) bool {
-	for _, s := range sellers {
-		if s.stop.Code != "" {
-			continue
-		}
-		for _, b := range s.models() {
-			if b.takes(c) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // fillAll serves the batches: in their order, or tier by tier. The first pod that has no machine decides which machines
 // are looked at, and other pods fill the one that is bought for it.
 func (d *draft) fillAll() {
 	d.crowd = d.gathering()
-	if d.style.focus == 0 && d.crowd == nil {
+	if d.style.all && d.crowd == nil {
 		for i := range d.batches {
 			d.serve(i, d.choose)
 		}
 		return
 	}
-	d.stock()
+	if d.style.focus > 0 {
+		d.stock()
+	}
 	for _, sellers := range d.tiers {
 		d.fillTier(sellers)
 	}

@@ -145,17 +145,24 @@ func (d *draft) suits(m *measure, open []shelf, b *blueprint, free vector) (int,
 // gulps is how often at least a pod is judged anew before its like have filled a machine alone.
 const gulps = 24
 
+// stride is after how many pods that do not fit twice as many are passed over at once: of thousands that are much alike
+// a few of those in between are all the same.
+const stride = 16
+
 // top is the first batch on a shelf that still has pods and fits. What does not fit now will not fit later: room only
 // shrinks while a machine is filled.
 func (d *draft) top(s *shelf, b *blueprint, free vector) (int, bool) {
 	if !free.holds(s.least) {
 		return 0, false
 	}
-	for s.next = s.live(s.next, d.left); s.next < len(s.batches); s.next = s.live(s.next+1, d.left) {
+	misses := 0
+	for s.next = s.live(s.next, d.left); s.next < len(s.batches); s.next = s.live(min(s.next+1<<min(misses/stride, 20), len(s.batches)), d.left) {
 		batch := s.batches[s.next]
-		if d.available(batch) > 0 && b.takes(d.batches[batch].class) && free.holds(d.batches[batch].class.need) {
+		d.effort++
+		if d.available(batch) > 0 && free.holds(d.batches[batch].class.need) && b.takes(d.batches[batch].class) {
 			return batch, true
 		}
+		misses++
 	}
 	return 0, false
 }

@@ -60,6 +60,16 @@ func (a vector) holds(need vector) bool {
 	return true
 }
 
+// covers says whether a has no less of any kind than b.
+func (a vector) covers(b vector) bool {
+	for i := range a {
+		if a[i] < b[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // times is how often need fits into a, at most so often.
 func (a vector) times(need vector, most int) int {
 	n := int64(most)

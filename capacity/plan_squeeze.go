@@ -31,22 +31,12 @@ func (d *draft) squeezeOne(batch int, class *class) bool {
 		}
 		d.bill.Cost += wider.cost - l.cost
 		l.blueprint = wider
-		l.carry(batch)
+		l.change(batch, 1)
 		d.left[batch]--
 		d.count(batch, l.vendor.tier, 1)
 		return true
 	}
 	return false
-}
-
-func (l *lot) carry(batch int) {
-	for i := range l.packed {
-		if l.packed[i].batch == batch {
-			l.packed[i].pods++
-			return
-		}
-	}
-	l.packed = append(l.packed, packed{batch, 1})
 }
 
 // wider is the cheapest machine of the lot's family that carries one more pod.
