@@ -45,6 +45,8 @@ type Provider struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.endpoint) || self.endpoint.startsWith('https://')",message="tls has a meaning only with an https endpoint"
 // +kubebuilder:validation:XValidation:rule="self.type != 'proxmox' || has(self.endpoint)",message="endpoint is required when type is proxmox"
 // +kubebuilder:validation:XValidation:rule="self.type != 'proxmox' || has(self.credentials)",message="credentials is required when type is proxmox"
+// +kubebuilder:validation:XValidation:rule="has(self.proxmox) == (self.type == 'proxmox')",message="proxmox is required when type is proxmox, and may be set only then"
+// +kubebuilder:validation:XValidation:rule="self.type != 'proxmox' || !has(self.endpoint) || self.endpoint.startsWith('https://')",message="endpoint must be https when type is proxmox"
 // +kubebuilder:validation:XValidation:rule="self.type == oldSelf.type",message="type cannot change"
 type ProviderSpec struct {
 	Type ProviderType `json:"type"`
@@ -61,6 +63,10 @@ type ProviderSpec struct {
 
 	// +optional
 	TLS *TLS `json:"tls,omitempty"`
+
+	// proxmox says how machines are made; required when type is proxmox.
+	// +optional
+	Proxmox *Proxmox `json:"proxmox,omitempty"`
 
 	// +optional
 	Sim *Sim `json:"sim,omitempty"`

@@ -24,7 +24,8 @@ type registry struct {
 // makers lists the backends of this build: one line each.
 func (r *registry) makers() map[v1alpha1.ProviderType]maker {
 	return map[v1alpha1.ProviderType]maker{
-		v1alpha1.ProviderSim: r.sims.make,
+		v1alpha1.ProviderSim:     r.sims.make,
+		v1alpha1.ProviderProxmox: r.proxmox,
 	}
 }
 

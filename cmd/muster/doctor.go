@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/kube"
+	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/sim"
+)
+
+// errUnhealthy makes the exit status 1; the findings were printed.
+var errUnhealthy = errors.New("machines cannot be made as things are")
+
+func newDoctorCommand(stdout, stderr io.Writer) *cobra.Command {
+	var kubeconfig, name string
+	cmd := &cobra.Command{
+		Use:   "doctor --provider NAME",
+		Short: "Try what a Provider needs, and say what to do about what is missing",
+		Long: `Doctor reaches the backend of a Provider object with its credentials and looks at permissions, templates, storage and
+hosts. It changes nothing. It needs the right to read the Provider and its Secret.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
+			defer cancel()
+			p, err := doctorProvider(ctx, kubeconfig, name, stderr)
+			if err != nil {
+				return err
+			}
+			return report(stdout, p.Check(ctx))
+		},
+	}
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file")
+	cmd.Flags().StringVar(&name, "provider", "", "name of the Provider object")
+	_ = cmd.MarkFlagRequired("provider") // the flag is there: one line above
+	return cmd
+}
+
+func doctorProvider(ctx context.Context, kubeconfig, name string, stderr io.Writer) (provider.Provider, error) {
+	config, err := restConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	scheme, err := kube.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	var object v1alpha1.Provider
+	if err := objects.Get(ctx, client.ObjectKey{Name: name}, &object); err != nil {
+		return nil, fmt.Errorf("provider %s: %w", name, err)
+	}
+	secrets, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for Secrets: %w", err)
+	}
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	r := &registry{kube: secrets, log: log, now: time.Now,
+		sims: &simMaker{ctx: ctx, rest: config, log: log, clouds: map[string]*sim.Cloud{}}}
+	makeOne, ok := r.makers()[object.Spec.Type]
+	if !ok {
+		return nil, fmt.Errorf("provider %s: this build has no backend of type %s", name, object.Spec.Type)
+	}
+	return makeOne(&object)
+}
+
+// report prints findings, and returns an error when one of them keeps machines from being made.
+func report(w io.Writer, findings []provider.Finding) error {
+	var err error
+	for _, f := range findings {
+		if f.Level == provider.LevelError {
+			err = errUnhealthy
+		}
+		fmt.Fprintf(w, "%-8s%s: %s\n", f.Level, f.Subject, f.Message)
+		if f.Hint != "" {
+			fmt.Fprintf(w, "        do: %s\n", f.Hint)
+		}
+	}
+	return err
+}

@@ -1,0 +1,139 @@
+package proxmox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/muster-sh/muster/provider"
+)
+
+// Check tries reach, token, permissions, template, hosts and numbers.
+func (p *Provider) Check(ctx context.Context) []provider.Finding {
+	var version struct {
+		Version string `json:"version"`
+	}
+	if err := p.client.get(ctx, "ask for the version", "/version", &version); err != nil {
+		return []provider.Finding{problem("endpoint", err)}
+	}
+	found := []provider.Finding{fine("endpoint", "Proxmox VE "+version.Version)}
+	p.viewing.Lock()
+	p.rights, p.view = nil, nil
+	p.viewing.Unlock()
+	v, err := p.look(ctx)
+	if err != nil {
+		return append(found, problem("cluster", err))
+	}
+	templates, err := p.templates(ctx, v)
+	if err != nil {
+		found = append(found, problem("template", err))
+	}
+	for _, t := range templates {
+		found = append(found, fine(fmt.Sprintf("template %d", t.row.vmid()), fmt.Sprintf("on host %s, storage %s", t.row.Node, t.storage)))
+	}
+	found = append(found, p.checkRights(templates)...)
+	found = append(found, p.checkHosts(v, templates)...)
+	return append(found, p.checkNumbers(v))
+}
+
+func fine(subject, message string) provider.Finding {
+	return provider.Finding{Subject: subject, Level: provider.LevelOK, Message: message}
+}
+
+func problem(subject string, err error) provider.Finding {
+	f := provider.Finding{Subject: subject, Level: provider.LevelError, Message: err.Error(), Hint: provider.HintOf(err)}
+	var e *provider.Error
+	if errors.As(err, &e) && e.Err != nil {
+		f.Message = e.Err.Error()
+	}
+	return f
+}
+
+// needed are the permissions on machines, which are in the pool if there is one.
+var needed = []string{"VM.Allocate", "VM.Audit", "VM.Config.CPU", "VM.Config.Cloudinit", "VM.Config.Disk", "VM.Config.Memory",
+	"VM.Config.Network", "VM.Config.Options", "VM.PowerMgmt"}
+
+func (p *Provider) checkRights(templates []template) []provider.Finding {
+	p.viewing.Lock()
+	r := p.rights
+	p.viewing.Unlock()
+	machines := "/vms"
+	if p.spec.Pool != "" {
+		machines = "/pool/" + p.spec.Pool
+	}
+	var found []provider.Finding
+	demand := func(path string, permissions ...string) {
+		var missing []string
+		for _, name := range permissions {
+			if !r.has(path, name) {
+				missing = append(missing, name)
+			}
+		}
+		f := fine("permissions on "+path, "complete")
+		if len(missing) > 0 {
+			f = provider.Finding{Subject: "permissions on " + path, Level: provider.LevelError,
+				Message: "missing " + strings.Join(missing, " "),
+				Hint:    "pveum acl modify " + path + " --tokens '<tokenID>' --roles <a role with these>; see docs/proxmox.md"}
+		}
+		found = append(found, f)
+	}
+	demand(machines, needed...)
+	for _, t := range templates {
+		path := fmt.Sprintf("/vms/%d", t.row.vmid())
+		if !r.has(path, "VM.Clone") && p.spec.Pool != "" && t.row.Pool == p.spec.Pool {
+			path = machines
+		}
+		demand(path, "VM.Audit", "VM.Clone")
+		storage := t.storage
+		if p.spec.Storage != "" {
+			storage = p.spec.Storage
+		}
+		if storage != "" {
+			demand("/storage/"+storage, "Datastore.AllocateSpace")
+		}
+	}
+	return found
+}
+
+func (p *Provider) checkHosts(v *view, templates []template) []provider.Finding {
+	var found []provider.Finding
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range p.hosts(v, templates, "", 0) {
+		room := h.room(&p.spec.Placement)
+		f := fine("host "+h.Name, fmt.Sprintf("%.1f cores and %.0f MiB left by the rules", room.CPU, room.Memory/mebi))
+		if why := unfit(h, want{CPU: 1, Memory: 16 * mebi}, &p.spec.Placement); why != "" {
+			f = provider.Finding{Subject: "host " + h.Name, Level: provider.LevelWarning, Message: why, Hint: "no machine is made there"}
+		}
+		if h.Memory == 0 {
+			f = provider.Finding{Subject: "host " + h.Name, Level: provider.LevelError, Message: "its size cannot be seen",
+				Hint: "give the token's role Sys.Audit on /nodes/" + h.Name}
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+func (p *Provider) checkNumbers(v *view) provider.Finding {
+	free, foreign := int(p.spec.VMIDs.Max-p.spec.VMIDs.Min)+1, 0
+	for i := range v.guests {
+		r := &v.guests[i]
+		if !p.inRange(r.vmid()) {
+			continue
+		}
+		free--
+		if !p.candidate(r) || !r.tagged(tagOurs) {
+			foreign++
+		}
+	}
+	f := fine("numbers", fmt.Sprintf("%d free from %d to %d", free, p.spec.VMIDs.Min, p.spec.VMIDs.Max))
+	if foreign > 0 {
+		f.Level, f.Hint = provider.LevelWarning, "give spec.proxmox.vmids a range of its own; what is not Muster's is never touched"
+		f.Message += fmt.Sprintf(", %d VMs there are not Muster's", foreign)
+	}
+	if free == 0 {
+		f.Level = provider.LevelError
+	}
+	return f
+}

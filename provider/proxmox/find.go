@@ -1,0 +1,381 @@
+package proxmox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/provider"
+)
+
+// found is a VM of ours as it is now.
+type found struct {
+	row    *row
+	config *vmConfig
+	mark   mark
+	status string // running or stopped, as its host says
+	work   *work  // what is going on with it
+	failed string // how the last work on it failed
+}
+
+// knownMark is a mark that was read; it holds for these tags and this name.
+type knownMark struct {
+	tags, name string
+	mark       mark
+	ok         bool
+}
+
+func (p *Provider) inRange(vmid int) bool {
+	return vmid >= int(p.spec.VMIDs.Min) && vmid <= int(p.spec.VMIDs.Max)
+}
+
+// candidate says that a row may be a machine of ours.
+func (p *Provider) candidate(r *row) bool {
+	return r.Type == "qemu" && r.Template == 0 && p.inRange(r.vmid())
+}
+
+// errAbsent is the inner form of a complete look that found nothing.
+var errAbsent = errors.New("no such machine")
+
+// find looks for the machine of a claim. id is where it was recorded to be, or empty. It returns errAbsent after a complete
+// look, and ErrUnknown where a VM is still being cloned that may be the one.
+func (p *Provider) find(ctx context.Context, v *view, uid types.UID, id provider.ID) (*found, error) {
+	for _, vmid := range p.places(v, uid, id) {
+		r := v.guest(vmid)
+		if r == nil || !p.candidate(r) {
+			continue
+		}
+		f, err := p.read(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if f.mark.UID == uid {
+			return f, nil
+		}
+		if f.mark.Stage != "" || r.Lock != "clone" {
+			continue
+		}
+		if w := p.workOn(vmid); w != nil && w.uid == uid {
+			f.mark = p.cloning(w)
+			return f, nil
+		}
+		if string(id) == strconv.Itoa(vmid) {
+			return nil, &provider.Error{Op: fmt.Sprintf("look for the machine of claim %s", uid), Kind: provider.ErrUnknown,
+				Err:  fmt.Errorf("VM %d is being cloned and does not say yet for whom", vmid),
+				Hint: fmt.Sprintf("if no clone runs any more: see its notes, then qm unlock %d and remove it by hand", vmid)}
+		}
+	}
+	if !v.whole {
+		return nil, blind(fmt.Sprintf("look for the machine of claim %s", uid))
+	}
+	return nil, errAbsent
+}
+
+// places are where the machine of a claim may be: where it was recorded, where we are working for it, where its tag is,
+// and every VM of our range that has no tag yet.
+func (p *Provider) places(v *view, uid types.UID, id provider.ID) []int {
+	var places []int
+	if vmid, err := strconv.Atoi(string(id)); err == nil {
+		places = append(places, vmid)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	tag := tagOf(uid)
+	for i := range v.guests {
+		r := &v.guests[i]
+		if !p.candidate(r) {
+			continue
+		}
+		w, k := p.works[r.vmid()], p.known[r.vmid()]
+		other := k.ok && k.tags == r.Tags && k.name == r.Name && k.mark.UID != uid
+		if r.tagged(tag) || w != nil && w.uid == uid || w == nil && !r.tagged(tagOurs) && !other {
+			places = append(places, r.vmid())
+		}
+	}
+	slices.Sort(places)
+	return slices.Compact(places)
+}
+
+// read gets a VM's configuration and status from its host.
+func (p *Provider) read(ctx context.Context, r *row) (*found, error) {
+	f := &found{row: r, config: &vmConfig{}}
+	op := fmt.Sprintf("read VM %d", r.vmid())
+	if err := p.client.get(ctx, op, qemu(r.Node, r.vmid())+"/config", f.config); err != nil {
+		return nil, err
+	}
+	m, ok := readMark(f.config.Description)
+	if !ok || m.Provider != p.config.Name || f.config.Template {
+		p.learn(r, mark{}, true)
+		return f, nil
+	}
+	f.mark = m
+	p.learn(r, m, true)
+	var current struct {
+		Status string `json:"status"`
+		Lock   string `json:"lock"`
+		VMID   number `json:"vmid"`
+	}
+	if err := p.client.get(ctx, op, qemu(r.Node, r.vmid())+"/status/current", &current); err != nil {
+		return nil, err
+	}
+	if current.Status == "" || int(current.VMID) != r.vmid() {
+		return nil, &provider.Error{Op: op, Kind: provider.ErrUnknown,
+			Err: fmt.Errorf("answered with VM %d in status %.20q", int(current.VMID), current.Status)}
+	}
+	f.status = current.Status
+	return f, nil
+}
+
+func (p *Provider) learn(r *row, m mark, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known[r.vmid()] = knownMark{tags: r.Tags, name: r.Name, mark: m, ok: ok}
+}
+
+// machine is what the caller is told of a VM.
+func (p *Provider) machine(f *found) provider.Machine {
+	return provider.Machine{
+		ID: provider.ID(strconv.Itoa(f.row.vmid())), Claim: f.mark.Claim, ClaimUID: f.mark.UID, Attempt: f.mark.Attempt,
+		State: p.state(f), ProviderID: fmt.Sprintf("proxmox://%s/%d", p.spec.Region, f.row.vmid()),
+		SystemUUID: uuidOf(f.mark.UID, f.mark.Attempt), NodeName: nameOf(f.mark.Claim, f.mark.Attempt),
+		Host: f.row.Node, Zone: f.row.Node, Message: f.failed,
+	}
+}
+
+func (p *Provider) state(f *found) provider.State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	vmid, who := f.row.vmid(), owner{f.mark.UID, f.mark.Attempt}
+	switch {
+	case p.deleting[vmid] == who:
+		return provider.StateDeleting
+	case f.failed != "":
+		return provider.StateFailed
+	case f.work != nil, f.row.Lock != "":
+		return provider.StateCreating
+	case f.status == "running":
+		return provider.StateRunning
+	case p.started[vmid] == who:
+		return provider.StateFailed
+	}
+	return provider.StatePending
+}
+
+// Get returns the machine of a claim.
+func (p *Provider) Get(ctx context.Context, m provider.Machine) (provider.Machine, error) {
+	op := fmt.Sprintf("get the machine of claim %s", m.ClaimUID)
+	if err := over(ctx, op); err != nil {
+		return provider.Machine{}, err
+	}
+	defer p.claims.lock(string(m.ClaimUID))()
+	f, err := p.observe(ctx, m.ClaimUID, m.ID)
+	if errors.Is(err, errAbsent) {
+		return provider.Machine{}, p.proveAbsent(ctx, op, m.ClaimUID)
+	}
+	if err != nil {
+		return provider.Machine{}, err
+	}
+	return p.machine(f), nil
+}
+
+// observe finds the machine of a claim and says what goes on with it.
+func (p *Provider) observe(ctx context.Context, uid types.UID, id provider.ID) (*found, error) {
+	w := p.workFor(uid)
+	if w != nil && w.what == "clone" && w.id.text != "" {
+		running, _, err := p.settle(ctx, w.vmid)
+		if err != nil {
+			return nil, err
+		}
+		if running != nil {
+			return p.unborn(w), nil
+		}
+	}
+	v, err := p.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f, err := p.find(ctx, v, uid, id)
+	if errors.Is(err, errAbsent) && w != nil && w.there && p.workOn(w.vmid) == w && p.now().Sub(w.asked) < old {
+		return p.unborn(w), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.work, f.failed, err = p.settle(ctx, f.row.vmid()); err != nil {
+		return nil, err
+	}
+	if f.failed != "" && (f.work == nil && f.status == "running" || kindIs(f.failed, provider.ErrBusy)) {
+		f.failed = "" // it runs nevertheless, or a lock stood in the way: it is asked for again
+	}
+	return f, nil
+}
+
+func kindIs(failure string, kind error) bool {
+	_, is := kindOfText(failure)
+	return errors.Is(is, kind)
+}
+
+func (p *Provider) workFor(uid types.UID) *work {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.works {
+		if w.uid == uid {
+			return w
+		}
+	}
+	return nil
+}
+
+// unborn is a machine that is being cloned: a token that sees its pool only does not see it before the clone ends.
+func (p *Provider) unborn(w *work) *found {
+	return &found{row: &row{VMID: number(w.vmid), Node: w.host}, config: &vmConfig{}, mark: p.cloning(w), work: w}
+}
+
+// proveAbsent is ErrNotFound, unless a clone may still begin or run that would be this claim's machine.
+func (p *Provider) proveAbsent(ctx context.Context, op string, uid types.UID) error {
+	if w := p.workFor(uid); w != nil {
+		running, _, err := p.settle(ctx, w.vmid)
+		switch {
+		case err != nil:
+			return err
+		case running != nil && w.what == "clone":
+			return &provider.Error{Op: op, Kind: provider.ErrUnknown,
+				Err: fmt.Errorf("the clone to VM %d has not been seen to end", w.vmid)}
+		case running == nil && w.what == "clone":
+			return &provider.Error{Op: op, Kind: provider.ErrUnknown, Err: fmt.Errorf("the clone to VM %d ended after we looked", w.vmid)}
+		}
+		p.forget(w.vmid)
+	}
+	if err := p.noStrayClones(ctx, op); err != nil {
+		return err
+	}
+	return &provider.Error{Op: op, Kind: provider.ErrNotFound}
+}
+
+// noStrayClones asks the hosts for clones of ours that this process does not know: those of a Muster that was killed. Whose
+// machine they make is to be seen when they end.
+func (p *Provider) noStrayClones(ctx context.Context, op string) error {
+	v, err := p.look(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range v.hosts {
+		h := &v.hosts[i]
+		templates := slices.ContainsFunc(v.guests, func(g row) bool { return g.Template != 0 && g.Node == h.Node && p.chosen(&g) })
+		if h.Status != "online" || !templates {
+			continue
+		}
+		var tasks []struct {
+			UPID string `json:"upid"`
+		}
+		if err := p.client.get(ctx, op, "/nodes/"+url.PathEscape(h.Node)+"/tasks?source=active&typefilter=qmclone", &tasks); err != nil {
+			return &provider.Error{Op: op, Kind: provider.ErrUnknown, Err: err}
+		}
+		for _, t := range tasks {
+			if !p.knows(t.UPID) {
+				return &provider.Error{Op: op, Kind: provider.ErrUnknown, Err: fmt.Errorf("a clone runs on host %s that may be its machine", h.Node)}
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Provider) knows(task string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.works {
+		if w.id.text == task {
+			return true
+		}
+	}
+	return false
+}
+
+// List returns every machine with our mark, the kept ones included.
+func (p *Provider) List(ctx context.Context) ([]provider.Machine, error) {
+	const op = "list machines"
+	if err := over(ctx, op); err != nil {
+		return nil, err
+	}
+	v, err := p.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !v.whole {
+		return nil, blind(op)
+	}
+	var list []provider.Machine
+	for i := range v.guests {
+		r := &v.guests[i]
+		if !p.candidate(r) {
+			continue
+		}
+		m, ours, err := p.markOf(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if !ours {
+			continue
+		}
+		f := &found{row: r, mark: m, status: r.Status, work: p.workOn(r.vmid())}
+		listed := p.machine(f)
+		if m.Stage == stageKept {
+			listed.State, listed.ProviderID, listed.SystemUUID, listed.NodeName = provider.StateKept, "", "", ""
+		}
+		list = append(list, listed)
+	}
+	list = append(list, p.unseen(v)...)
+	slices.SortFunc(list, func(a, b provider.Machine) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return list, nil
+}
+
+// unseen are the machines whose clones run and that are in no listing yet. A clone whose answer was lost counts only when
+// its number was seen to be taken.
+func (p *Provider) unseen(v *view) []provider.Machine {
+	p.mu.Lock()
+	var hidden []*work
+	for vmid, w := range p.works {
+		if w.what == "clone" && (w.id.text != "" || w.there) && v.guest(vmid) == nil {
+			hidden = append(hidden, w)
+		}
+	}
+	p.mu.Unlock()
+	var list []provider.Machine
+	for _, w := range hidden {
+		list = append(list, p.machine(p.unborn(w)))
+	}
+	return list
+}
+
+// markOf returns the mark of a row: known, or read once. A VM that is being cloned by us is ours without one.
+func (p *Provider) markOf(ctx context.Context, r *row) (mark, bool, error) {
+	p.mu.Lock()
+	w, k := p.works[r.vmid()], p.known[r.vmid()]
+	p.mu.Unlock()
+	if w != nil && w.what == "clone" && r.Lock == "clone" {
+		return p.cloning(w), true, nil
+	}
+	if k.ok && k.tags == r.Tags && k.name == r.Name && k.mark.Stage != stageCloned && r.tagged(tagOurs) {
+		return k.mark, k.mark.Stage != "", nil
+	}
+	c := &vmConfig{}
+	if err := p.client.get(ctx, fmt.Sprintf("read VM %d", r.vmid()), qemu(r.Node, r.vmid())+"/config", c); err != nil {
+		return mark{}, false, &provider.Error{Op: "list machines", Kind: provider.ErrUnknown, Err: err}
+	}
+	m, ok := readMark(c.Description)
+	if !ok || m.Provider != p.config.Name || c.Template {
+		m = mark{}
+	}
+	p.learn(r, m, true)
+	return m, m.Stage != "", nil
+}
+
+func (p *Provider) cloning(w *work) mark {
+	return mark{Provider: p.config.Name, Claim: w.claim, UID: w.uid, Attempt: w.attempt, Stage: stageCloned}
+}

@@ -1,0 +1,124 @@
+package proxmox
+
+import (
+	"crypto/sha1" //nolint:gosec // UUID version 5 is made of it; nothing relies on its strength
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// What a machine of ours carries. The tag of its claim is in every listing; notes and SMBIOS are in the VM's configuration
+// only. All of them are compared before a machine is stopped or destroyed.
+const (
+	tagOurs    = "muster"
+	tagKept    = "muster-kept"
+	tagPrefix  = "muster-"
+	notePrefix = "muster: "
+)
+
+// stage is how far a machine's configuration is.
+type stage string
+
+const (
+	stageCloned stage = "cloned" // written by the clone itself; never started, SMBIOS and tags still the template's
+	stageMade   stage = "made"
+	stageKept   stage = "kept" // stopped, without a claim
+)
+
+// mark is the identity in a VM's notes.
+type mark struct {
+	Provider string    `json:"provider"`
+	Claim    string    `json:"claim,omitempty"`
+	UID      types.UID `json:"uid,omitempty"`
+	Attempt  int32     `json:"attempt,omitempty"`
+	Pool     string    `json:"pool"`
+	Shape    string    `json:"shape"`
+	Keep     bool      `json:"keep,omitempty"`
+	Stage    stage     `json:"stage"`
+}
+
+// note is the text of a VM's notes.
+func (m mark) note(description string) string {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return "" // strings and numbers only: it cannot happen, and a VM without a mark is not ours
+	}
+	text := "Managed by Muster: the next line is its identity, do not change it.\n" + notePrefix + string(b) + "\n"
+	if description != "" {
+		text = description + "\n\n" + text
+	}
+	return text
+}
+
+// readMark finds the mark in a VM's notes.
+func readMark(notes string) (mark, bool) {
+	for line := range strings.Lines(notes) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), notePrefix)
+		if !ok {
+			continue
+		}
+		var m mark
+		if err := json.Unmarshal([]byte(rest), &m); err != nil || m.Provider == "" || m.Stage == "" {
+			return mark{}, false
+		}
+		return m, true
+	}
+	return mark{}, false
+}
+
+// uuidOf is the SMBIOS UUID of an attempt, and with attempt 0 what the claim's tag is made of: a UUID of version 5.
+func uuidOf(claim types.UID, attempt int32) string {
+	sum := sha1.Sum(fmt.Appendf(nil, "muster.sh/nodeclaim/%s/%d", claim, attempt)) //nolint:gosec // see above
+	b := sum[:16]
+	b[6], b[8] = b[6]&0x0f|0x50, b[8]&0x3f|0x80
+	h := hex.EncodeToString(b)
+	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+}
+
+func tagOf(claim types.UID) string { return tagPrefix + uuidOf(claim, 0) }
+
+// nameOf is the VM's name, and so its node's.
+func nameOf(claim string, attempt int32) string {
+	if attempt <= 1 {
+		return claim
+	}
+	return fmt.Sprintf("%s-%d", claim, attempt)
+}
+
+// identity compares everything that a VM carries with what this mark promises; empty means that it is what it says.
+func (m mark) identity(c *vmConfig) string {
+	if m.Stage == stageCloned {
+		return "" // the clone wrote the notes; the rest comes before the first start
+	}
+	tags := splitTags(c.Tags)
+	switch {
+	case !slices.Contains(tags, tagOurs):
+		return "the tag " + tagOurs + " is missing"
+	case m.Stage == stageKept && !slices.Contains(tags, tagKept):
+		return "the tag " + tagKept + " is missing"
+	case m.Stage == stageKept:
+		return ""
+	case !slices.Contains(tags, tagOf(m.UID)):
+		return "the claim's tag is missing"
+	case !strings.EqualFold(c.smbiosUUID(), uuidOf(m.UID, m.Attempt)):
+		return "the SMBIOS UUID is another one"
+	}
+	return ""
+}
+
+// marks are the tags of a machine: ours, the operator's and the template's.
+func marks(c *vmConfig, own []string, extra ...string) string {
+	var tags []string
+	for _, t := range splitTags(c.Tags) {
+		if t != tagOurs && !strings.HasPrefix(t, tagPrefix) {
+			tags = append(tags, t)
+		}
+	}
+	tags = append(append(append(tags, own...), tagOurs), extra...)
+	slices.Sort(tags)
+	return strings.Join(slices.Compact(tags), ";")
+}

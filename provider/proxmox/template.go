@@ -1,0 +1,138 @@
+package proxmox
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/muster-sh/muster/provider"
+)
+
+// template is what machines are cloned from.
+type template struct {
+	row     *row
+	storage string
+	// shared says that every host sees the storage.
+	shared bool
+}
+
+// templates are those that the spec chooses.
+func (p *Provider) templates(ctx context.Context, v *view) ([]template, error) {
+	var all []template
+	for i := range v.guests {
+		r := &v.guests[i]
+		if r.Type != "qemu" || r.Template == 0 || !p.chosen(r) {
+			continue
+		}
+		c := &vmConfig{}
+		if err := p.client.get(ctx, fmt.Sprintf("read template %d", r.vmid()), qemu(r.Node, r.vmid())+"/config", c); err != nil {
+			return nil, err
+		}
+		t := template{row: r}
+		_, t.storage = c.bootDisk()
+		t.shared = slices.ContainsFunc(v.stores, func(s row) bool { return s.Storage == t.storage && s.Shared != 0 })
+		all = append(all, t)
+	}
+	if len(all) == 0 {
+		return nil, &provider.Error{Op: "look for the template", Kind: provider.ErrMisconfigured,
+			Err:  fmt.Errorf("no template has %s", p.wanted()),
+			Hint: "see spec.proxmox.template, and that the token has VM.Audit and VM.Clone on it"}
+	}
+	return all, nil
+}
+
+func (p *Provider) chosen(r *row) bool {
+	t := p.spec.Template
+	switch {
+	case t.ID != 0:
+		return r.vmid() == int(t.ID)
+	case t.Name != "":
+		return r.Name == t.Name
+	}
+	return r.tagged(t.Tag)
+}
+
+func (p *Provider) wanted() string {
+	t := p.spec.Template
+	switch {
+	case t.ID != 0:
+		return fmt.Sprintf("id %d", t.ID)
+	case t.Name != "":
+		return "name " + t.Name
+	}
+	return "tag " + t.Tag
+}
+
+// templateFor prefers the template on the host itself.
+func templateFor(templates []template, host string) template {
+	best := templates[0]
+	for _, t := range templates {
+		if t.row.Node == host {
+			return t
+		}
+		if t.shared {
+			best = t
+		}
+	}
+	return best
+}
+
+// hosts are the hosts that a template can be cloned to, with what runs there and what is in flight. A template on local
+// storage serves its own host only.
+func (p *Provider) hosts(v *view, templates []template, pool string, overhead float64) []host {
+	var all []host
+	for i := range v.hosts {
+		r := &v.hosts[i]
+		h := host{Name: r.Node, Online: r.Status == "online", CPU: float64(r.MaxCPU), Memory: float64(r.MaxMem), Used: float64(r.Mem)}
+		reachable := slices.ContainsFunc(templates, func(t template) bool {
+			source := slices.ContainsFunc(v.hosts, func(s row) bool { return s.Node == t.row.Node && s.Status == "online" })
+			return source && (t.shared || t.row.Node == r.Node)
+		})
+		if reachable {
+			p.load(v, &h, pool, overhead)
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// load adds up what a host has promised: running VMs, ours whatever they do, and clones that are not to be seen yet.
+func (p *Provider) load(v *view, h *host, pool string, overhead float64) {
+	for i := range v.guests {
+		g := &v.guests[i]
+		ours := p.candidate(g) && (g.tagged(tagOurs) || p.works[g.vmid()] != nil)
+		if g.Node != h.Name || g.Template != 0 || g.Status == "stopped" && (!ours || g.tagged(tagKept)) {
+			continue
+		}
+		cpu, memory := float64(g.MaxCPU), float64(g.MaxMem)
+		if w := p.works[g.vmid()]; w != nil && w.what == "clone" {
+			cpu, memory = w.need.CPU, w.need.Memory-overhead
+		}
+		h.CommittedCPU += cpu
+		h.CommittedMemory += memory
+		if ours {
+			h.CommittedMemory += overhead
+			h.Ours++
+			if p.poolOf(g.vmid()) == pool {
+				h.OfPool++
+			}
+		}
+	}
+	for vmid, w := range p.works {
+		if w.what == "clone" && w.host == h.Name && v.guest(vmid) == nil {
+			h.CommittedCPU += w.need.CPU
+			h.CommittedMemory += w.need.Memory
+			h.Ours++
+			if w.pool == pool {
+				h.OfPool++
+			}
+		}
+	}
+}
+
+func (p *Provider) poolOf(vmid int) string {
+	if w := p.works[vmid]; w != nil && w.pool != "" {
+		return w.pool
+	}
+	return p.known[vmid].mark.Pool
+}
