@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
 )
 
 // Stage says where a node stands in its life.
@@ -25,7 +27,7 @@ type Node struct {
 	Claim string // the claim of a node of ours
 	Stage Stage
 
-	// Object carries name, labels, taints and spec.unschedulable; nothing else of it is kept.
+	// Object carries name, labels, taints and spec.unschedulable, with the mark of a cordon of ours; nothing else of it is kept.
 	Object *corev1.Node
 	// Allocatable is what the kubelet offers (or will offer).
 	Allocatable Resources
@@ -84,12 +86,16 @@ func (n *Node) room(a *Ask) Resources {
 
 // slimNode keeps what judging a node needs, so that thousands of them stay small.
 func slimNode(node *corev1.Node) *corev1.Node {
-	return &corev1.Node{
+	slim := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: maps.Clone(node.Labels)},
 		Spec: corev1.NodeSpec{
 			Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable, ProviderID: node.Spec.ProviderID,
 		},
 	}
+	if cordoned, ours := node.Annotations[v1alpha1.CordonedAnnotation]; ours {
+		slim.Annotations = map[string]string{v1alpha1.CordonedAnnotation: cordoned}
+	}
+	return slim
 }
 
 func hasTaint(taints []corev1.Taint, key string) bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/muster-sh/muster/capacity/reaper"
 )
 
-// Reaper asks for the release of nodes that nobody needs.
+// Reaper asks for the release of nodes that nobody needs, and takes it back where somebody does.
 type Reaper struct {
 	Live *capacity.Live
 	Kube Kube
@@ -26,6 +26,9 @@ func (r *Reaper) Tick(ctx context.Context, now time.Time) time.Duration {
 	v := r.Live.View()
 	r.empty = r.empty.Follow(v, now)
 	d := reaper.Decide(v, r.empty, now)
+	for _, back := range d.Reopen {
+		r.reopen(ctx, back)
+	}
 	for _, claim := range d.Release {
 		r.release(ctx, claim, now)
 	}
@@ -53,4 +56,20 @@ func (r *Reaper) release(ctx context.Context, claim *v1alpha1.NodeClaim, now tim
 	// From here on the claim itself says that the node is closed.
 	r.Live.Reopen(node)
 	r.Log.Info("releasing node", "claim", claim.Name, "node", node, "reason", reaper.Idle)
+}
+
+// reopen withdraws a release. The version that was decided on is the fence: a claim whose machine is already being given back
+// has another one.
+func (r *Reaper) reopen(ctx context.Context, back reaper.Reopening) {
+	c := back.Claim.DeepCopy()
+	c.Spec.Release = nil
+	updated, err := r.Kube.UpdateClaim(ctx, c)
+	if err != nil {
+		if !Conflict(err) {
+			r.Log.Error("could not withdraw the release", "claim", c.Name, "node", c.Status.NodeName, "error", err)
+		}
+		return
+	}
+	r.Live.SetClaim(updated)
+	r.Log.Info("reopening node", "claim", c.Name, "node", c.Status.NodeName, "reason", back.Reason)
 }

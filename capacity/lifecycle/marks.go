@@ -53,8 +53,8 @@ func startingNode(node *corev1.Node) *corev1.Node {
 	return n
 }
 
-// openNode is the Node without our taints and without our cordon; a cordon that somebody else set stays.
-func openNode(node *corev1.Node) *corev1.Node {
+// OpenNode is the Node without our taints and without our cordon; a cordon that somebody else set stays.
+func OpenNode(node *corev1.Node) *corev1.Node {
 	n := node.DeepCopy()
 	n.Spec.Taints = withoutTaint(withoutTaint(n.Spec.Taints, startingTaint), releasingTaint)
 	if _, ours := n.Annotations[v1alpha1.CordonedAnnotation]; ours {

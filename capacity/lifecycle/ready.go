@@ -26,12 +26,12 @@ func ready(s *step) {
 	case !nodeReady(node):
 		s.no(v1alpha1.ConditionReady, ReasonNodeNotReady, "node "+node.Name+" is not ready")
 		s.say("node " + node.Name + " is not ready")
-		s.update(openNode(node))
+		s.update(OpenNode(node))
 		s.doubt()
 	default:
 		s.yes(v1alpha1.ConditionReady, ReasonNodeReady, "")
 		s.say("node " + node.Name + " is ready")
-		s.update(openNode(node))
+		s.update(OpenNode(node))
 	}
 }
 

@@ -33,6 +33,8 @@ const (
 // Decision names the claims to release, and says why for every claim.
 type Decision struct {
 	Release []*v1alpha1.NodeClaim
+	// Reopen are releases to be taken back.
+	Reopen  []Reopening
 	Reasons map[string]Reason // by claim
 	// Next is when a node that is idle now may go; 0 when only events matter.
 	Next time.Duration
@@ -59,7 +61,7 @@ func (e Empty) Follow(v *capacity.View, now time.Time) Empty {
 
 // Decide says which claims may be released now.
 func Decide(v *capacity.View, empty Empty, now time.Time) Decision {
-	d := Decision{Reasons: map[string]Reason{}}
+	d := Decision{Reasons: map[string]Reason{}, Reopen: reopenings(v)}
 	pools := map[string]*v1alpha1.NodePool{}
 	left := map[string]int32{}
 	for _, p := range v.Pools {

@@ -23,13 +23,15 @@ var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
 // world is a cluster of nodes of one pool, each with its claim.
 type world struct {
-	live *capacity.Live
-	pool *v1alpha1.NodePool
+	live  *capacity.Live
+	pool  *v1alpha1.NodePool
+	nodes map[int]*corev1.Node
 }
 
 func newWorld(minNodes int32) *world {
 	w := &world{
-		live: capacity.NewLive(capacity.Schedulers{Place: sets.New("muster")}),
+		live:  capacity.NewLive(capacity.Schedulers{Place: sets.New("muster")}),
+		nodes: map[int]*corev1.Node{},
 		pool: &v1alpha1.NodePool{
 			ObjectMeta: metav1.ObjectMeta{Name: "p"},
 			Spec: v1alpha1.NodePoolSpec{
@@ -56,10 +58,11 @@ func (w *world) node(i int, change ...func(*v1alpha1.NodeClaim)) {
 	for _, c := range change {
 		c(claim)
 	}
-	w.live.SetNode(&corev1.Node{
+	w.nodes[i] = &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.PoolLabel: "p"}},
 		Status:     corev1.NodeStatus{Allocatable: resources},
-	}, start)
+	}
+	w.live.SetNode(w.nodes[i], start)
 	w.live.SetClaim(claim)
 }
 
