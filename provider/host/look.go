@@ -60,6 +60,8 @@ func (l Look) held(p Power, hold time.Duration) bool {
 // ClaimSight is what the NodeClaim of a host says.
 type ClaimSight struct {
 	State v1alpha1.ClaimState
+	// Served says that its node was ready once.
+	Served bool
 	// TimedOut says that the machine is given back because its node did not register in time.
 	TimedOut bool
 }

@@ -17,9 +17,7 @@ func giveBack(h *v1alpha1.Host, now time.Time) {
 
 // poweringOff ends with the host seen off. It has no deadline: a machine that may be on is not gone.
 func poweringOff(s *step) {
-	if s.o.Claim != nil && s.o.Claim.TimedOut && !s.st().Served && s.st().Fault == "" {
-		s.st().Fault = FaultNeverJoined
-	}
+	s.lastWords()
 	p := s.o.Look.Reading.Power
 	switch {
 	case !s.st().SwitchedOn:
@@ -41,6 +39,19 @@ func poweringOff(s *step) {
 		s.try(CallShutdown)
 	default:
 		s.force()
+	}
+}
+
+// lastWords takes in what the claim says at its end: whether something runs there that can be shut down, and whether the
+// host is to blame.
+func (s *step) lastWords() {
+	if s.o.Claim == nil {
+		return
+	}
+	st := s.st()
+	st.Served = st.Served || s.o.Claim.Served
+	if s.o.Claim.TimedOut && !st.Served && st.Fault == "" {
+		st.Fault = FaultNeverJoined
 	}
 }
 

@@ -1,0 +1,163 @@
+// Package ipmisim is an IPMI responder on UDP for tests: the BMC server of go-ipmi around a chassis whose power follows the
+// caller's clock.
+package ipmisim
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bougou/go-ipmi/pkg/bmc"
+	"github.com/bougou/go-ipmi/pkg/hal"
+	"github.com/bougou/go-ipmi/pkg/hal/mock"
+	"github.com/bougou/go-ipmi/pkg/server"
+	"github.com/bougou/go-ipmi/pkg/transport/udp"
+	"github.com/bougou/go-ipmi/pkg/types"
+)
+
+// Config is how a BMC behaves.
+type Config struct {
+	Username, Password string
+	// Suites are the cipher suites it takes; all when empty.
+	Suites []types.CipherSuiteID
+	// Delay is how long power takes to change.
+	Delay time.Duration
+	// Lies accepts power-on without effect, Deaf soft shutdown; NoShutdown refuses it.
+	Lies, Deaf, NoShutdown bool
+	Now                    func() time.Time
+}
+
+// BMC is a responder.
+type BMC struct {
+	Config
+	Address string
+
+	mu     sync.Mutex
+	on, to bool
+	at     time.Time
+	ops    []string
+	boot   types.BootDeviceSelector
+	users  *bmc.UserStore
+}
+
+// Listen starts a responder on loopback; it ends with ctx.
+func Listen(ctx context.Context, c Config) (*BMC, error) {
+	b := &BMC{Config: c}
+	hardware := &hardware{HAL: mock.New(), chassis: &chassis{Chassis: &mock.Chassis{}, bmc: b}}
+	var options []bmc.Option
+	if len(c.Suites) > 0 {
+		options = append(options, bmc.WithCipherSuites(c.Suites))
+	}
+	core := bmc.New(bmc.DeviceInfo{IPMIVersion: 0x20}, [16]byte{}, hardware, options...)
+	user, err := core.Users.Add(2, c.Username)
+	if err != nil {
+		return nil, err
+	}
+	user.SetPassword([]byte(c.Password))
+	user.Enabled = true
+	user.ChannelAccess[1] = bmc.UserChannelAccess{MaxPrivilege: bmc.PrivilegeLevelAdministrator, Enabled: true}
+	b.users = core.Users
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return nil, err
+	}
+	b.Address = conn.LocalAddr().String()
+	s := server.NewServer(core, udp.Wrap(conn, udp.WithReadTimeout(time.Second)))
+	go func() { _ = s.Serve(ctx) }()
+	context.AfterFunc(ctx, func() { _ = s.Close() })
+	return b, nil
+}
+
+// IsOn says whether the chassis is on.
+func (b *BMC) IsOn() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.settle()
+}
+
+// Set switches by hand, at once.
+func (b *BMC) Set(on bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.on, b.to = on, on
+}
+
+// Ops are the power operations taken, in their order.
+func (b *BMC) Ops() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.ops)
+}
+
+// Boot is the boot device that was set last.
+func (b *BMC) Boot() types.BootDeviceSelector {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.boot
+}
+
+func (b *BMC) settle() bool {
+	if b.on != b.to && !b.Now().Before(b.at) {
+		b.on = b.to
+	}
+	return b.on
+}
+
+func (b *BMC) power(op string, to, effect bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.settle()
+	b.ops = append(b.ops, op)
+	if effect && b.to != to {
+		b.to, b.at = to, b.Now().Add(b.Delay)
+	}
+}
+
+// hardware puts the chassis into the library's own hardware.
+type hardware struct {
+	*mock.HAL
+	chassis *chassis
+}
+
+// Chassis is the chassis of the BMC.
+func (h *hardware) Chassis() hal.ChassisHAL { return h.chassis }
+
+type chassis struct {
+	*mock.Chassis
+	bmc *BMC
+}
+
+// PowerState says whether it is on.
+func (c *chassis) PowerState(context.Context) (bool, error) { return c.bmc.IsOn(), nil }
+
+// SetPower switches it.
+func (c *chassis) SetPower(_ context.Context, on bool) error {
+	if on {
+		c.bmc.power("on", true, !c.bmc.Lies)
+	} else {
+		c.bmc.power("off", false, true)
+	}
+	return nil
+}
+
+var errNoShutdown = errors.New("no soft shutdown")
+
+// WarmReset is what the server calls for a soft shutdown.
+func (c *chassis) WarmReset(context.Context) error {
+	if c.bmc.NoShutdown {
+		return errors.Join(hal.ErrNotSupported, errNoShutdown)
+	}
+	c.bmc.power("shutdown", false, !c.bmc.Deaf)
+	return nil
+}
+
+// SetBootFlags notes the boot device.
+func (c *chassis) SetBootFlags(_ context.Context, flags *types.BootOptionParam_BootFlags) error {
+	c.bmc.mu.Lock()
+	defer c.bmc.mu.Unlock()
+	c.bmc.boot = flags.BootDeviceSelector
+	return nil
+}

@@ -1,0 +1,248 @@
+// Package ipmi switches hosts over IPMI 2.0 (RMCP+, what ipmitool calls lanplus), with github.com/bougou/go-ipmi for the
+// wire. It speaks no IPMI 1.5 and no cipher suite without authentication, integrity and encryption; the suites are pinned,
+// because asking a BMC for its list takes 10 to 15 seconds. No program is started, so no password is in any argument list.
+package ipmi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bougou/go-ipmi/pkg/client"
+	"github.com/bougou/go-ipmi/pkg/command/chassis"
+	"github.com/bougou/go-ipmi/pkg/types"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/dial"
+	"github.com/muster-sh/muster/provider/host"
+)
+
+// DefaultSuites are tried where the Host names none: HMAC-SHA256 first, then the one that every BMC has.
+var DefaultSuites = []int32{17, 3}
+
+const (
+	defaultPort = 623
+	// timeout bounds the wait for one datagram, retries how often it is sent again; every command used here may be
+	// carried out twice.
+	timeout = 2 * time.Second
+	retries = 2
+)
+
+// Config is how to reach one BMC.
+type Config struct {
+	Address     string // host or host:port
+	Suites      []int32
+	Credentials *dial.Credentials
+	// Dial connects; nil for the guarded dialer.
+	Dial func(network, address string) (net.Conn, error)
+}
+
+// Switch is one BMC. One operation is under way at a time, each in a session of its own that it closes.
+type Switch struct {
+	config Config
+	turn   chan struct{}
+}
+
+var _ host.Switch = (*Switch)(nil)
+
+// New returns a Switch; it calls nobody.
+func New(config Config) *Switch {
+	if len(config.Suites) == 0 {
+		config.Suites = DefaultSuites
+	}
+	if config.Dial == nil {
+		config.Dial = dial.Dialer(5 * time.Second).Dial
+	}
+	return &Switch{config: config, turn: make(chan struct{}, 1)}
+}
+
+// dialer is the library's way of taking a dialer: it calls it a proxy.
+type dialer func(network, address string) (net.Conn, error)
+
+// Dial connects.
+func (d dialer) Dial(network, address string) (net.Conn, error) { return d(network, address) }
+
+// do runs f in a session.
+func (s *Switch) do(ctx context.Context, f func(*client.Client) error) error {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the BMC's other operation: %w: %w", provider.ErrBusy, ctx.Err())
+	}
+	keys, err := s.config.Credentials.Get(ctx)
+	if err != nil {
+		return &provider.Error{Op: "read credentials", Kind: provider.ErrMisconfigured, Err: err}
+	}
+	username, password := keys["username"], keys["password"]
+	c, err := s.client(username.Reveal(), password.Reveal())
+	if err != nil {
+		return s.explain(err, password)
+	}
+	if err := c.Connect(ctx); err != nil {
+		s.config.Credentials.Doubt()
+		closeAlways(ctx, c)
+		return s.explain(err, password)
+	}
+	defer closeAlways(ctx, c)
+	return s.explain(f(c), password)
+}
+
+// closeAlways closes the session also when nobody waits any more: BMCs have few.
+func closeAlways(ctx context.Context, c *client.Client) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	_ = c.Close(ctx)
+}
+
+func (s *Switch) client(username, password string) (*client.Client, error) {
+	if username == "" || password == "" || len(password) > 20 {
+		return nil, &provider.Error{Op: "log in", Kind: provider.ErrMisconfigured,
+			Err: errors.New("username and password are needed, and IPMI takes at most 20 bytes of password")}
+	}
+	name, port := s.config.Address, defaultPort
+	if h, p, err := net.SplitHostPort(s.config.Address); err == nil {
+		n, err := strconv.ParseUint(p, 10, 16)
+		if err != nil {
+			return nil, &provider.Error{Op: "read power.address", Kind: provider.ErrMisconfigured, Err: err}
+		}
+		name, port = h, int(n)
+	}
+	c, err := client.NewClient(name, port, username, password)
+	if err != nil {
+		return nil, &provider.Error{Op: "log in", Kind: provider.ErrMisconfigured, Err: err}
+	}
+	suites := make([]types.CipherSuiteID, len(s.config.Suites))
+	for i, id := range s.config.Suites {
+		suites[i] = types.CipherSuiteID(id) //nolint:gosec // the API allows 3, 8, 12 and 17
+	}
+	address := net.JoinHostPort(name, strconv.Itoa(port))
+	connect := dialer(func(network, _ string) (net.Conn, error) { return s.config.Dial(network, address) })
+	return c.WithInterface(client.InterfaceLanplus).WithCipherSuiteID(suites...).WithTimeout(timeout).WithRetry(retries).
+		WithMaxPrivilegeLevel(types.PrivilegeLevelOperator).WithUDPProxy(connect), nil
+}
+
+// Read reads the chassis' power.
+func (s *Switch) Read(ctx context.Context) (host.Reading, error) {
+	r := host.Reading{Power: host.Unknown}
+	err := s.do(ctx, func(c *client.Client) error {
+		status, err := c.GetChassisStatus(ctx)
+		if err != nil {
+			return err
+		}
+		r.Power = host.Off
+		if status.PowerIsOn {
+			r.Power = host.On
+		}
+		return nil
+	})
+	return r, err
+}
+
+// On powers the chassis on; IPMI takes no offence at a host that is on already.
+func (s *Switch) On(ctx context.Context, device v1alpha1.BootDevice) error {
+	return s.do(ctx, func(c *client.Client) error {
+		if selector, ok := selectors[device]; ok {
+			if err := c.SetBootDevice(ctx, selector, types.BIOSBootTypeEFI, false); err != nil {
+				return fmt.Errorf("set the boot device: %w", err)
+			}
+		} else if device != "" {
+			return fmt.Errorf("boot device %s over IPMI: %w", device, provider.ErrRefused)
+		}
+		return control(ctx, c, chassis.ChassisControlPowerUp)
+	})
+}
+
+var selectors = map[v1alpha1.BootDevice]types.BootDeviceSelector{
+	v1alpha1.BootPXE: types.BootDeviceSelectorForcePXE, v1alpha1.BootDisk: types.BootDeviceSelectorForceHardDrive,
+}
+
+// Shutdown presses the power button softly, as ACPI has it; a BMC that cannot says so.
+func (s *Switch) Shutdown(ctx context.Context) error {
+	return s.do(ctx, func(c *client.Client) error {
+		err := control(ctx, c, chassis.ChassisControlSoftShutdown)
+		if unsupported(err) {
+			return &provider.Error{Op: "shut down", Kind: host.ErrNoShutdown}
+		}
+		return err
+	})
+}
+
+// Off takes the power away.
+func (s *Switch) Off(ctx context.Context) error {
+	return s.do(ctx, func(c *client.Client) error { return control(ctx, c, chassis.ChassisControlPowerDown) })
+}
+
+func control(ctx context.Context, c *client.Client, what chassis.ChassisControl) error {
+	_, err := c.ChassisControl(ctx, what)
+	return err
+}
+
+// unsupported says that the BMC does not have this command.
+func unsupported(err error) bool {
+	var answer *types.ResponseError
+	if !errors.As(err, &answer) {
+		return false
+	}
+	switch answer.CompletionCode() {
+	case types.CodeInvalidCommand, types.CodeParameterOutOfRange, types.CodeNotSupported:
+		return true
+	}
+	return false
+}
+
+// explain gives an error one of the kinds, a hint, and no secret.
+func (s *Switch) explain(err error, password dial.Secret) error {
+	var known *provider.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	kind, hint := classify(err)
+	return &provider.Error{Op: "BMC " + s.config.Address, Kind: kind, Hint: hint, Err: errors.New(dial.Redact(err.Error(), password))}
+}
+
+// classify says what an answer means. The library joins the errors of a log-in into a text, so those are told by what
+// it writes: a code that does not match is a wrong password, status 0x0d a user that is not there (IPMI 2.0, table 13-15).
+func classify(err error) (kind error, hint string) {
+	var answer *types.ResponseError
+	text := err.Error()
+	switch {
+	case errors.Is(err, provider.ErrRefused):
+		return provider.ErrRefused, ""
+	case errors.Is(err, dial.ErrForbidden) || strings.Contains(text, dial.ErrForbidden.Error()):
+		return provider.ErrMisconfigured, "no BMC has this address"
+	case errors.As(err, &answer):
+		switch answer.CompletionCode() {
+		case types.CodeNodeBusy, types.CodeOutOfSpace:
+			return provider.ErrBusy, ""
+		case types.CodeInsufficientPrivilege:
+			return provider.ErrMisconfigured, "the BMC's account needs the privilege level OPERATOR on its LAN channel"
+		case types.CodeInvalidCommand, types.CodeParameterOutOfRange, types.CodeNotSupported:
+			return provider.ErrRefused, ""
+		}
+	case status(text, 0x01, 0x0b):
+		return provider.ErrBusy, "all sessions of the BMC are taken"
+	case status(text, 0x09, 0x0a):
+		return provider.ErrMisconfigured, "the BMC's account needs the privilege level OPERATOR on its LAN channel"
+	case strings.Contains(text, "mismatch"), strings.Contains(text, "authentication failed"), status(text, 0x0d, 0x0f):
+		return provider.ErrMisconfigured, "see username and password in the Secret, and that the account may use IPMI over LAN"
+	case status(text, 0x04, 0x05, 0x10, 0x11):
+		return provider.ErrMisconfigured, "the BMC takes none of power.cipherSuites"
+	}
+	return provider.ErrUnknown, ""
+}
+
+// status reports whether one of these RMCP+ status codes is in a text of the library.
+func status(text string, codes ...uint8) bool {
+	for _, code := range codes {
+		if strings.Contains(text, fmt.Sprintf("RMCP+ status %#02x", code)) {
+			return true
+		}
+	}
+	return false
+}

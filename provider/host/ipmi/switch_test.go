@@ -1,0 +1,180 @@
+package ipmi_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/bougou/go-ipmi/pkg/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/dial"
+	"github.com/muster-sh/muster/provider/host"
+	"github.com/muster-sh/muster/provider/host/hosttest"
+	"github.com/muster-sh/muster/provider/host/ipmi"
+	"github.com/muster-sh/muster/provider/host/ipmi/ipmisim"
+	"github.com/muster-sh/muster/provider/providertest"
+)
+
+const canary = "canary-pa55w0rd"
+
+func listen(t *testing.T, clock *hosttest.Clock, c ipmisim.Config) *ipmisim.BMC {
+	t.Helper()
+	c.Username, c.Password, c.Now = "admin", canary, clock.Now
+	b, err := ipmisim.Listen(t.Context(), c)
+	require.NoError(t, err)
+	return b
+}
+
+func connect(b *ipmisim.BMC, clock *hosttest.Clock, password string, suites ...int32) *ipmi.Switch {
+	return ipmi.New(ipmi.Config{Address: b.Address, Suites: suites, Credentials: &dial.Credentials{Now: clock.Now,
+		Read: dial.Static(map[string]string{"username": "admin", "password": password})}})
+}
+
+func reads(t *testing.T, s host.Switch, want host.Power) {
+	t.Helper()
+	r, err := s.Read(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want, r.Power)
+}
+
+func TestAHostIsSwitchedOverIPMI(t *testing.T) {
+	clock := &hosttest.Clock{}
+	b := listen(t, clock, ipmisim.Config{Delay: 10 * time.Second})
+	s := connect(b, clock, canary)
+	reads(t, s, host.Off)
+	require.NoError(t, s.Off(t.Context()), "off already is no error")
+	require.NoError(t, s.On(t.Context(), v1alpha1.BootPXE))
+	require.Equal(t, types.BootDeviceSelectorForcePXE, b.Boot())
+	reads(t, s, host.Off)
+	clock.Set(clock.Now().Add(time.Minute))
+	reads(t, s, host.On)
+	require.NoError(t, s.On(t.Context(), ""), "on already is no error")
+	require.NoError(t, s.Shutdown(t.Context()))
+	clock.Set(clock.Now().Add(time.Minute))
+	reads(t, s, host.Off)
+	require.Equal(t, []string{"off", "on", "on", "shutdown"}, b.Ops())
+}
+
+func TestTheCipherSuitesArePinnedAndTriedInTheirOrder(t *testing.T) {
+	clock := &hosttest.Clock{}
+	for name, c := range map[string]struct {
+		has  []types.CipherSuiteID
+		uses []int32
+		err  error
+	}{
+		"17 by default":             {[]types.CipherSuiteID{17}, nil, nil},
+		"3 where there is no 17":    {[]types.CipherSuiteID{3}, nil, nil},
+		"the one that is asked for": {[]types.CipherSuiteID{3, 17}, []int32{3}, nil},
+		"none but those asked for":  {[]types.CipherSuiteID{3}, []int32{17}, provider.ErrMisconfigured},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := listen(t, clock, ipmisim.Config{Suites: c.has})
+			_, err := connect(b, clock, canary, c.uses...).Read(t.Context())
+			require.ErrorIs(t, err, c.err)
+		})
+	}
+}
+
+func TestAWrongPasswordIsMisconfigured(t *testing.T) {
+	clock := &hosttest.Clock{}
+	b := listen(t, clock, ipmisim.Config{})
+	_, err := connect(b, clock, "wrong-canary").Read(t.Context())
+	require.ErrorIs(t, err, provider.ErrMisconfigured)
+	require.NotContains(t, err.Error(), "canary")
+}
+
+func TestAnUnknownUserIsMisconfigured(t *testing.T) {
+	clock := &hosttest.Clock{}
+	b := listen(t, clock, ipmisim.Config{})
+	s := ipmi.New(ipmi.Config{Address: b.Address, Credentials: &dial.Credentials{Now: clock.Now,
+		Read: dial.Static(map[string]string{"username": "nobody", "password": canary})}})
+	_, err := s.Read(t.Context())
+	require.ErrorIs(t, err, provider.ErrMisconfigured)
+}
+
+func TestMetadataAddressesAreNotReached(t *testing.T) {
+	clock := &hosttest.Clock{}
+	s := ipmi.New(ipmi.Config{Address: "169.254.169.254", Credentials: &dial.Credentials{Now: clock.Now,
+		Read: dial.Static(map[string]string{"username": "admin", "password": canary})}})
+	_, err := s.Read(t.Context())
+	require.ErrorIs(t, err, provider.ErrMisconfigured)
+}
+
+func TestNobodyAtTheAddressIsUnknown(t *testing.T) {
+	nobody, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	require.NoError(t, err)
+	address := nobody.LocalAddr().String()
+	require.NoError(t, nobody.Close())
+	s := ipmi.New(ipmi.Config{Address: address, Credentials: &dial.Credentials{Now: (&hosttest.Clock{}).Now,
+		Read: dial.Static(map[string]string{"username": "admin", "password": canary})}})
+	_, err = s.Read(t.Context())
+	require.ErrorIs(t, err, provider.ErrUnknown)
+}
+
+// A BMC that takes a soft shutdown and stays on is powered off after the deadline.
+func TestASoftShutdownWithoutEffectIsEscalated(t *testing.T) {
+	rack, sims := rackOf(t, 1, ipmisim.Config{Deaf: true})
+	ask := provider.Request{Claim: "std-000", ClaimUID: "uid", Attempt: 1, Pool: "std"}
+	m, err := rack.Provider.Create(t.Context(), ask)
+	require.NoError(t, err)
+	rack.Advance(t, time.Minute)
+	rack.Claims.Set("uid", host.ClaimSight{State: v1alpha1.ClaimReleasing, Served: true})
+	require.NoError(t, rack.Provider.Delete(t.Context(), m))
+	rack.Advance(t, 10*time.Minute)
+	require.Equal(t, []string{"on", "shutdown", "off"}, sims["host-00"].Ops())
+	require.Equal(t, v1alpha1.HostOff, rack.Objects.Get("host-00").Status.State)
+}
+
+type room map[string]*ipmisim.BMC
+
+func (r room) IsOn(name string) bool { return r[name].IsOn() }
+func (r room) SwitchOn(name string)  { r[name].Set(true) }
+
+var power = v1alpha1.Power{Interface: v1alpha1.PowerIPMI, Address: "bmc.example"}
+
+func rackOf(t *testing.T, hosts int, c ipmisim.Config) (*hosttest.Rack, room) {
+	t.Helper()
+	sims, switches := room{}, map[string]*ipmi.Switch{}
+	rack := hosttest.NewRack(hosttest.SwitchFunc(func(_ context.Context, h *v1alpha1.Host) (host.Switch, error) {
+		if switches[h.Name] == nil {
+			return nil, provider.ErrMisconfigured
+		}
+		return switches[h.Name], nil
+	}))
+	rack.Keeper.Rules.Idle, rack.Keeper.Rules.Watch = 4*time.Hour, 20*time.Minute
+	for n := range hosts {
+		h := hosttest.Host(n, power)
+		sims[h.Name] = listen(t, rack.Clock, c)
+		switches[h.Name] = connect(sims[h.Name], rack.Clock, canary)
+		rack.Objects.Put(h)
+	}
+	return rack, sims
+}
+
+func TestTheProviderKeepsTheContractOverIPMI(t *testing.T) {
+	providertest.Run(t, func(t *testing.T) providertest.Backend {
+		rack, sims := rackOf(t, hosttest.SuiteHosts, ipmisim.Config{Delay: 10 * time.Second})
+		spare := listen(t, rack.Clock, ipmisim.Config{})
+		b := hosttest.Backend(t, rack, sims, func(name string) *v1alpha1.Host {
+			h := hosttest.Host(99, power)
+			h.Name, sims[name] = name, spare
+			rack.Keeper.Switches = withSpare(rack.Keeper.Switches, name, connect(spare, rack.Clock, canary))
+			return h
+		})
+		b.Secrets = []string{canary}
+		return b
+	})
+}
+
+func withSpare(inner host.Switches, name string, s host.Switch) host.Switches {
+	return hosttest.SwitchFunc(func(ctx context.Context, h *v1alpha1.Host) (host.Switch, error) {
+		if h.Name == name {
+			return s, nil
+		}
+		return inner.Switch(ctx, h)
+	})
+}

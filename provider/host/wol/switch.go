@@ -1,0 +1,147 @@
+package wol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/dial"
+	"github.com/muster-sh/muster/provider/host"
+)
+
+// KeySecureOn is the key of the credentials' Secret with the SecureOn password.
+const KeySecureOn = "secureOn"
+
+// Sight is what the cluster says of a host.
+type Sight struct {
+	// Node is the name of its Node, empty when there is none.
+	Node string
+	// Ready is the Node's Ready condition.
+	Ready bool
+	// Answers says that something at the Node's address still answers, or cannot be told not to.
+	Answers bool
+}
+
+// Cluster is what a host without a BMC is looked at and switched off through.
+type Cluster interface {
+	// Look returns what is known of the host's Node.
+	Look(ctx context.Context, h *v1alpha1.Host) (Sight, error)
+	// PowerOff has the Node switch itself off. It may be called again, and returns before the Node is off.
+	PowerOff(ctx context.Context, h *v1alpha1.Host, node string) error
+}
+
+// Switch is one host without a BMC.
+type Switch struct {
+	Host        *v1alpha1.Host
+	Cluster     Cluster
+	Credentials *dial.Credentials // nil without SecureOn
+}
+
+var _ host.Switch = Switch{}
+
+// Read tells the power from the Node: ready is on; not ready and silent is off; without a Node nobody knows.
+func (s Switch) Read(ctx context.Context) (host.Reading, error) {
+	sight, err := s.Cluster.Look(ctx, s.Host)
+	if err != nil {
+		return host.Reading{}, fmt.Errorf("look at the node of host %s: %w: %w", s.Host.Name, provider.ErrUnknown, err)
+	}
+	r := host.Reading{Power: host.Off}
+	switch {
+	case sight.Node == "":
+		r.Power = host.Unknown
+	case sight.Ready || sight.Answers:
+		r.Power = host.On
+	}
+	return r, nil
+}
+
+// copies of a packet are sent: nobody says whether one arrived.
+const copies = 3
+
+// On sends magic packets.
+func (s Switch) On(ctx context.Context, device v1alpha1.BootDevice) error {
+	if device != "" {
+		return fmt.Errorf("a magic packet chooses no boot device: %w", provider.ErrRefused)
+	}
+	packet, err := s.packet(ctx)
+	if err != nil {
+		return err
+	}
+	networks, err := networksOf(s.Host.Spec.Power.NetworkInterface)
+	if err != nil {
+		return &provider.Error{Op: "wake " + s.Host.Name, Kind: provider.ErrMisconfigured, Err: err,
+			Hint: "Muster has to run in the network of its node (hostNetwork) to send magic packets there"}
+	}
+	to, err := Target(s.Host.Spec.Power, networks)
+	if err != nil {
+		return &provider.Error{Op: "wake " + s.Host.Name, Kind: provider.ErrMisconfigured, Err: err}
+	}
+	return s.send(ctx, packet, to, networks)
+}
+
+func (s Switch) packet(ctx context.Context) ([]byte, error) {
+	var secureOn dial.Secret
+	if s.Credentials != nil {
+		keys, err := s.Credentials.Get(ctx)
+		if err != nil {
+			return nil, &provider.Error{Op: "read credentials", Kind: provider.ErrMisconfigured, Err: err}
+		}
+		secureOn = keys[KeySecureOn]
+	}
+	packet, err := Packet(s.Host.Spec.Power.MAC, secureOn.Reveal())
+	if err != nil {
+		return nil, &provider.Error{Op: "wake " + s.Host.Name, Kind: provider.ErrMisconfigured, Err: err}
+	}
+	return packet, nil
+}
+
+// send leaves by the address of the interface, so that the packet takes that way.
+func (s Switch) send(ctx context.Context, packet []byte, to netip.AddrPort, networks []netip.Prefix) error {
+	if err := dial.Allowed(to.Addr()); err != nil {
+		return &provider.Error{Op: "wake " + s.Host.Name, Kind: provider.ErrMisconfigured, Err: err}
+	}
+	var dialer net.Dialer
+	for _, n := range networks {
+		if n.Addr().Is4() {
+			dialer.LocalAddr = net.UDPAddrFromAddrPort(netip.AddrPortFrom(n.Addr(), 0))
+			break
+		}
+	}
+	conn, err := dialer.DialContext(ctx, "udp4", to.String())
+	if err != nil {
+		return fmt.Errorf("wake %s by %s: %w: %w", s.Host.Name, to, provider.ErrUnknown, err)
+	}
+	defer func() { _ = conn.Close() }()
+	for range copies {
+		if _, err := conn.Write(packet); err != nil {
+			return fmt.Errorf("wake %s by %s: %w: %w", s.Host.Name, to, provider.ErrUnknown, err)
+		}
+	}
+	return nil
+}
+
+// Shutdown has the node switch itself off.
+func (s Switch) Shutdown(ctx context.Context) error { return s.powerOff(ctx) }
+
+// Off does the same again: there is no other way.
+func (s Switch) Off(ctx context.Context) error { return s.powerOff(ctx) }
+
+func (s Switch) powerOff(ctx context.Context) error {
+	sight, err := s.Cluster.Look(ctx, s.Host)
+	if err != nil {
+		return fmt.Errorf("look at the node of host %s: %w: %w", s.Host.Name, provider.ErrUnknown, err)
+	}
+	if sight.Node == "" {
+		return fmt.Errorf("host %s has no node to switch it off through: %w", s.Host.Name, provider.ErrUnknown)
+	}
+	err = s.Cluster.PowerOff(ctx, s.Host, sight.Node)
+	var known *provider.Error
+	if err != nil && !errors.As(err, &known) {
+		return fmt.Errorf("switch node %s off: %w: %w", sight.Node, provider.ErrUnknown, err)
+	}
+	return err
+}
