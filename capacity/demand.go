@@ -36,13 +36,14 @@ func (l *Live) Demand() Demand {
 	return d
 }
 
-// MarkPlanned closes the batch window of these shortfalls.
-func (l *Live) MarkPlanned(shortfalls []*Shortfall) {
+// MarkPlanned closes the batch window of these shortfalls, but for those that the plan did not get to.
+func (l *Live) MarkPlanned(shortfalls []*Shortfall, p Plan) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range shortfalls {
 		if known := l.ledger.byPod[s.Pod.UID]; known != nil {
-			known.Planned = true
+			known.Late = p.Outcomes[s.Pod.UID].Reason.Code == CodeNotReached
+			known.Planned = !known.Late
 		}
 	}
 }

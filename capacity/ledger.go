@@ -15,6 +15,8 @@ type Shortfall struct {
 	Since time.Time
 	// Planned is set once a plan has counted the pod.
 	Planned bool
+	// Late is set while the last plan did not get to the pod.
+	Late bool
 	// Called is when the extender was last asked about it; zero when it was never.
 	Called time.Time
 	// Reason is what stood in the way on most nodes when the extender was last asked.

@@ -105,7 +105,7 @@ func TestAShortfallStays(t *testing.T) {
 			s := newScene()
 			p := unschedulable(makePod("p", "cpu", "2"))
 			s.pods(p)
-			s.MarkPlanned(s.View().Shortfalls)
+			s.MarkPlanned(s.View().Shortfalls, Plan{})
 			s.now = at(5)
 			event(s, p.DeepCopy())
 			require.NotNil(t, s.shortfall("p"))
@@ -212,7 +212,7 @@ func TestRoomTheSchedulerDoesNotAskAboutCountsAsRefused(t *testing.T) {
 func TestPlannedAgain(t *testing.T) {
 	s := newScene()
 	s.pods(unschedulable(makePod("p", "cpu", "2")))
-	s.MarkPlanned(s.View().Shortfalls)
+	s.MarkPlanned(s.View().Shortfalls, Plan{})
 	require.Equal(t, Demand{Pods: 1}, s.Demand())
 	s.PlanAgain("p")
 	require.Equal(t, 1, s.Demand().Unplanned)

@@ -18,6 +18,8 @@ type Plan struct {
 	Reserve []Reservation
 	// Outcomes has one entry for every shortfall of the view.
 	Outcomes map[types.UID]Outcome
+	// Late counts the pods that the plan did not get to within its effort.
+	Late int
 	// Next is when to plan again although nothing happened; 0 when only events matter.
 	Next time.Duration
 	// Cost of all machines in Creates for one hour, as package policy counts it.
@@ -44,22 +46,35 @@ type Reservation struct {
 	Pods []*Pod
 }
 
-// NewPlan plans for all shortfalls of the view. Pods stay where room is kept for them already; the others take free
-// room on open nodes, then room on machines in flight, and only for the rest machines are bought, never above a limit.
-// Pods of higher priority come first, within a priority the largest (first-fit decreasing by dominant share).
-func NewPlan(v *View, now time.Time) Plan {
+// NewPlan is PlanWithin without a bound.
+func NewPlan(v *View, now time.Time) Plan { return PlanWithin(v, now, 0) }
+
+// PlanWithin plans for the shortfalls of the view, as far as an effort goes: so many looks at a pod, or at pods that are
+// alike, on one machine (0: no bound). Pods stay where room is kept for them already; the others take free room on open
+// nodes, then room on machines in flight, and only for the rest machines are bought, never above a limit. Pods of higher
+// priority come first, then those that the last plan did not get to, then the largest (first-fit decreasing by dominant
+// share). What a plan says of the pods that it got to holds whether or not it got to the others; those are told so, and
+// nothing is bought for them.
+func PlanWithin(v *View, now time.Time, looks int64) Plan {
 	p := newPlanner(v, now)
+	p.sim.Afford(looks / 2)
 	p.keep()
 	p.roomy()
 	p.settleAll()
 	p.land()
 	p.settleAll()
+	p.putOff()
+	p.sim.Afford(looks / 2)
 	p.brake()
 	p.buy()
+	p.putOff()
 	p.reserve()
 	p.keepMinimum()
 	p.explain()
 	p.plan.Next = p.market.next(p.unserved)
+	if p.plan.Late > 0 {
+		p.plan.Next = time.Nanosecond
+	}
 	p.sum()
 	p.noteKinds()
 	return p.plan

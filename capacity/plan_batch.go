@@ -34,6 +34,7 @@ type batch struct {
 	class    *class
 	plain    *class // the class without the preferences that it insists on now; nil where it insists on none
 	priority int32
+	late     bool // the last plan did not get to them
 	pods     []*Shortfall
 }
 
@@ -85,26 +86,37 @@ func (p *planner) group(classes map[*Class]*class) []*batch {
 	type key struct {
 		class    *class
 		priority int32
+		late     bool
 	}
 	largest := p.largest()
 	p.market.most = largest
 	known := map[key]*batch{}
 	var batches []*batch
 	for _, s := range p.v.Shortfalls {
-		k := key{classes[p.sim.Class(s.Pod)], s.Pod.Priority}
+		k := key{classes[p.sim.Class(s.Pod)], s.Pod.Priority, s.Late}
 		b := known[k]
 		if b == nil {
 			k.class.size = dominantShare(k.class.need, largest)
-			b = &batch{class: k.class, priority: k.priority}
+			b = &batch{class: k.class, priority: k.priority, late: k.late}
 			known[k] = b
 			batches = append(batches, b)
 		}
 		b.pods = append(b.pods, s)
 	}
 	slices.SortStableFunc(batches, func(a, b *batch) int {
-		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(b.class.size, a.class.size))
+		return cmp.Or(cmp.Compare(b.priority, a.priority), compareBools(b.late, a.late), cmp.Compare(b.class.size, a.class.size))
 	})
 	return batches
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 // largest is the most of each resource that any machine offers; nodes count only where no pool exists.

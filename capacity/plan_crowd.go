@@ -92,7 +92,7 @@ func (d *draft) scatter(sellers []*vendor) {
 	for order, placed := slices.Concat(free, ruled), 1; placed > 0; {
 		placed = 0
 		for _, i := range order {
-			for c.unsited[i] > 0 && d.site(i, camps) {
+			for c.unsited[i] > 0 && !c.sim.HalfSpent() && d.site(i, camps) {
 				placed++
 			}
 		}

@@ -100,8 +100,10 @@ func (d *draft) fillTier(sellers []*vendor) {
 }
 
 func (d *draft) serve(batch int, choose func(int) (lot, bool)) {
-	for d.left[batch] > 0 {
+	for d.left[batch] > 0 && !d.sim.Spent() {
+		before := d.effort
 		best, ok := choose(batch)
+		d.sim.Spend(d.effort - before)
 		if !ok || !d.buy(best) {
 			return
 		}

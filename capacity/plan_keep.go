@@ -109,13 +109,13 @@ func (p *planner) homeOf(c *Class, s *Shortfall) (home, bool) {
 
 // giveBack gives a pod the room on an open node that is set aside for the pod itself.
 func (h home) giveBack(c *Class) {
-	if h.Claim == nil {
+	if h.counted {
 		h.Free.Add(c.Ask.Requests)
 	}
 }
 
 func (h home) setAside(c *Class) {
-	if h.Claim == nil {
+	if h.counted {
 		h.Free.Sub(c.Ask.Requests)
 	}
 }

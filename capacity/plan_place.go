@@ -16,7 +16,11 @@ type place struct {
 }
 
 // home is a place that keeps room for a pod.
-type home struct{ *place }
+type home struct {
+	*place
+	// counted says that the view has taken the room off what is free there.
+	counted bool
+}
 
 // findOpen lists the open nodes, and notes for which pods their claims keep room. The view has taken it off what is free.
 func (p *planner) findOpen() {
@@ -37,8 +41,22 @@ func (p *planner) findOpen() {
 		}
 		for _, pod := range p.v.Reserved[c.Object.Name] {
 			if pl := byClaim[c.Object.Name]; pl != nil {
-				p.homes[pod.UID] = append(p.homes[pod.UID], home{place: pl})
+				p.homes[pod.UID] = append(p.homes[pod.UID], home{place: pl, counted: true})
 			}
+		}
+	}
+	p.findExpected()
+}
+
+// findExpected has pods stay where the last plan sent them, so that no plan sends them back and forth.
+func (p *planner) findExpected() {
+	byNode := make(map[string]*place, len(p.open))
+	for _, pl := range p.open {
+		byNode[pl.Node.Name] = pl
+	}
+	for uid, node := range p.v.Expected {
+		if pl := byNode[node]; pl != nil && !p.keeps(pl, uid) {
+			p.homes[uid] = append(p.homes[uid], home{place: pl})
 		}
 	}
 }

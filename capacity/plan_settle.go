@@ -28,7 +28,7 @@ func (p *planner) settleAll() {
 		again = false
 		for _, b := range p.batches {
 			n := len(b.pods)
-			if n > 0 && (first || b.class.social) {
+			if n > 0 && (first || b.class.social) && !p.sim.Spent() {
 				p.settle(b)
 			}
 			again = again || b.class.social && len(b.pods) < n
@@ -53,7 +53,7 @@ func (p *planner) settle(b *batch) {
 			p.side(c, p.trusted(p.ordered, ask), p.settleOrdered))
 	}
 	b.pods = slices.DeleteFunc(b.pods, func(s *Shortfall) bool {
-		if !p.arrived && p.expecting[s.Pod.UID] {
+		if !p.arrived && p.expecting[s.Pod.UID] || p.sim.Spent() {
 			return false
 		}
 		return slices.ContainsFunc(sides, func(on *side) bool { return on.settle(p, c, s) })

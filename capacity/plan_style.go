@@ -34,7 +34,7 @@ func (m *market) bestDraft(batches []*batch) *draft {
 			if best == nil || d.bill.Better(best.bill) {
 				best = d
 			}
-			if best.willDo() {
+			if best.willDo() || m.sim.Spent() {
 				return
 			}
 		}
@@ -44,7 +44,7 @@ func (m *market) bestDraft(batches []*batch) *draft {
 	} else {
 		try(evenly)
 	}
-	if !best.complete() {
+	if !m.sim.Spent() && !best.complete() {
 		try(inOrder)
 	}
 	best.tighten()

@@ -33,6 +33,7 @@ const (
 	CodePoolBackoff     Code = "PoolBackoff"     // a pool would do, but its last machines failed
 	CodePoolNotReady    Code = "PoolNotReady"    // a pool would do, but its provider is missing or not usable
 	CodeTooLarge        Code = "TooLarge"        // no shape has so much room
+	CodeNotReached      Code = "NotReached"      // the plan ran out of effort before it came to the pod
 	CodeBought          Code = "BoughtInVain"    // machines came up for such pods and did not take them
 	CodePreemptNever    Code = "PreemptNever"    // the pod's preemptionPolicy is Never
 	CodeNotOurs         Code = "NotOurs"         // another scheduler makes room for the pod
@@ -118,6 +119,7 @@ func (r Reason) poolText() string {
 		CodePoolBackoff:     "backing off after failed machines",
 		CodePoolNotReady:    "provider not ready",
 		CodeTooLarge:        "no shape is large enough",
+		CodeNotReached:      "not looked at yet: the plan had too much to do, and the next one begins with such pods",
 		CodeBought:          "machines came up for such pods in vain",
 		CodePreemptNever:    "the pod's preemptionPolicy is Never",
 		CodeNotOurs:         "another scheduler makes room for this pod",

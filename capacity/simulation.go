@@ -25,6 +25,7 @@ type Simulation struct {
 	marked  bool
 	// softTaints says that some node or model has a PreferNoSchedule taint.
 	softTaints bool
+	effort     effort
 
 	others *topology.Cluster // nil until somebody asks for a class
 	ruled  bool              // some pod has a rule about others

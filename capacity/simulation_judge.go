@@ -24,6 +24,7 @@ func (s *Simulation) Judge(c *Class, p *Place) Verdict {
 // Admits judges what no pod leaving the place can change: cordon, taints, selectors. For an imagined machine it is
 // answered from memory.
 func (s *Simulation) Admits(c *Class, p *Place) Verdict {
+	s.effort.looks++
 	if p.Model != nil && p.Model.admitted(s, c) {
 		return fits
 	}
@@ -65,12 +66,14 @@ func (m *Model) admitted(s *Simulation, c *Class) bool {
 
 // Room judges resources alone.
 func (s *Simulation) Room(c *Class, p *Place) Verdict {
+	s.effort.looks++
 	return Room(c.Ask, p.Node.Allocatable, p.Free, p.Classes)
 }
 
 // Company judges what depends on which pods are where: host ports, volumes, topology spread, pod affinity and
 // anti-affinity. Judge is Admits, Room and Company.
 func (s *Simulation) Company(c *Class, p *Place) Verdict {
+	s.effort.looks++
 	if v := s.judgePorts(c, p); !v.Fits {
 		return v
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/volume"
 )
@@ -24,6 +26,8 @@ type View struct {
 	HeldOn map[string]int
 	// Held are the pods held on each node, by node name.
 	Held map[string][]*Pod
+	// Expected is where the last plan sends pods that fit on an open node, by pod.
+	Expected map[types.UID]string
 	// Claims are all NodeClaims, by name.
 	Claims []*Claim
 	// Reserved are the pods that a claim keeps room for and that have neither a node nor a hold, by claim name.
@@ -83,7 +87,11 @@ func (l *Live) View() *View {
 	for _, p := range v.Pools {
 		v.Templates[p.Name] = l.templates[p.Name].hash
 	}
+	v.Expected = make(map[types.UID]string, len(l.expected))
 	for _, s := range l.ledger.byPod {
+		if node, expected := l.expected[s.Pod.UID]; expected {
+			v.Expected[s.Pod.UID] = node
+		}
 		c := *s
 		v.Shortfalls = append(v.Shortfalls, &c)
 	}

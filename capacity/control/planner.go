@@ -25,6 +25,8 @@ type Planner struct {
 	Teller *Teller
 	Log    *slog.Logger
 	Batch  policy.Batch
+	// Effort bounds one plan, as capacity.PlanWithin counts it; 0 is no bound.
+	Effort int64
 	// Parallel is how many claims are written at once.
 	Parallel int
 	// Settled is nil while place filters are answered; nil means always. A pod that is woken before that asks in vain,
@@ -112,13 +114,13 @@ func shortest(a, b time.Duration) time.Duration {
 func (p *Planner) pass(ctx context.Context, now time.Time, buy bool) {
 	p.followNominated(now)
 	v := p.Live.View()
-	plan := capacity.NewPlan(v, now)
+	plan := capacity.PlanWithin(v, now, p.Effort)
 	if plan.Next > 0 {
 		p.due = now.Add(plan.Next)
 	}
 	pass := Pass{Shortfalls: len(v.Shortfalls), Fates: map[capacity.Fate]int{}, Bought: buy}
 	if buy {
-		p.Live.MarkPlanned(v.Shortfalls)
+		p.Live.MarkPlanned(v.Shortfalls, plan)
 		p.reserve(ctx, plan.Reserve)
 		pass.Created, pass.Cost, pass.LowerBound = p.create(ctx, plan.Creates), plan.Cost, plan.LowerBound
 		p.tellPools(ctx, v, now)

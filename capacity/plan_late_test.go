@@ -1,0 +1,66 @@
+package capacity
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A plan with little effort is a part of one: what it buys is within the limits and for pods that are not bought for
+// twice, and plan after plan gets to every pod.
+func TestPlansWithLittleEffortGetToEveryPodInTheEnd(t *testing.T) {
+	eachWorld(t, func(t *testing.T, _ int64, w *world) {
+		fates := map[types.UID]Outcome{}
+		late := map[types.UID]bool{}
+		for pass := 0; ; pass++ {
+			require.Less(t, pass, 40, "every pass gets to some pods")
+			v := w.view(0, start)
+			for _, s := range v.Shortfalls {
+				s.Late = late[s.Pod.UID]
+			}
+			plan := PlanWithin(v, start, int64(60<<pass))
+			w.apply(plan, start)
+			for _, p := range w.pools {
+				checkLimits(t, w, p, plan)
+			}
+			for uid, o := range plan.Outcomes {
+				late[uid] = o.Reason.Code == CodeNotReached
+				require.False(t, fates[uid].Fate == Ordered && o.Fate == Ordered, "%s is bought for twice", uid)
+				fates[uid] = o
+			}
+			if plan.Late == 0 {
+				break
+			}
+			require.Positive(t, plan.Next)
+		}
+	})
+}
+
+// Of pods of one priority those that the last plan left out come first; a more important one comes before them.
+func TestPodsThatWereNotReachedComeFirst(t *testing.T) {
+	w := newWorld(makePool("p", 99, makeShape("s", "cpu", "4", "memory", "8Gi")))
+	for i := range 60 {
+		w.pending(fmt.Sprintf("set%d", i), 1, "cpu", fmt.Sprintf("%dm", 3000-i))[0].Spec.TopologySpreadConstraints =
+			spreadOver(makePod("x"), corev1.LabelHostname, corev1.DoNotSchedule).Spec.TopologySpreadConstraints
+	}
+	v := w.view(0, start)
+	first, effort := Plan{}, int64(10)
+	for ; first.Late == 0 || first.Late == 60; effort++ {
+		require.Less(t, effort, int64(5000), "some effort gets to a part of the pods")
+		first = PlanWithin(v, start, effort)
+	}
+	for _, s := range v.Shortfalls {
+		s.Late = first.Outcomes[s.Pod.UID].Reason.Code == CodeNotReached
+	}
+	second := PlanWithin(v, start, effort)
+	again := 0
+	for uid, o := range second.Outcomes {
+		if o.Reason.Code == CodeNotReached && first.Outcomes[uid].Reason.Code == CodeNotReached {
+			again++
+		}
+	}
+	require.Less(t, again, first.Late, "the second plan begins where the first ended")
+}
