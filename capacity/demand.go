@@ -12,6 +12,8 @@ import (
 type Demand struct {
 	// Pods is the number of shortfalls, Unplanned how many of them no plan has seen.
 	Pods, Unplanned int
+	// Beyond is how many pods more wait than are planned for at a time.
+	Beyond int
 	// First and Last are when the oldest and the newest unplanned shortfall was recorded.
 	First, Last time.Time
 }
@@ -20,7 +22,7 @@ type Demand struct {
 func (l *Live) Demand() Demand {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d := Demand{Pods: len(l.ledger.byPod)}
+	d := Demand{Pods: len(l.ledger.byPod), Beyond: len(l.ledger.beyond)}
 	for _, s := range l.ledger.byPod {
 		if s.Planned {
 			continue
@@ -34,6 +36,29 @@ func (l *Live) Demand() Demand {
 		d.Unplanned++
 	}
 	return d
+}
+
+// fillLedger counts pods as shortfalls that were left out while there were too many.
+func (l *Live) fillLedger() {
+	for uid, since := l.ledger.next(); uid != ""; uid, since = l.ledger.next() {
+		if p := l.pods[uid]; p != nil && p.Pending() && l.holds[uid] == nil && l.schedulers.Ours(p.Scheduler) {
+			l.ledger.watched(p, since)
+		}
+	}
+}
+
+// TakeLeftOut returns, once, the pods that are not planned for since there are too many shortfalls.
+func (l *Live) TakeLeftOut() []*Pod {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var pods []*Pod
+	for _, uid := range l.ledger.told {
+		if _, waits := l.ledger.beyond[uid]; waits && l.pods[uid] != nil {
+			pods = append(pods, l.pods[uid])
+		}
+	}
+	l.ledger.told = nil
+	return pods
 }
 
 // MarkPlanned closes the batch window of these shortfalls, but for those that the plan did not get to.

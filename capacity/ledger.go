@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -41,16 +42,58 @@ func (s *Shortfall) RefusesNode(name string, since time.Time) bool {
 	return s.Refused.Has(name) && s.Called.Sub(since) >= snapshotLag || !since.After(s.RefusedUntil)
 }
 
+// MaxShortfalls is how many pods without room are planned for at a time. Those beyond wait in the order in which they
+// came, until others have their node.
+const MaxShortfalls = 100_000
+
 // ledger holds the shortfalls. Live's lock guards it.
 type ledger struct {
-	byPod map[types.UID]*Shortfall
+	most   int
+	byPod  map[types.UID]*Shortfall
+	beyond map[types.UID]time.Time // pods that there was no place for, and since when
+	queue  []types.UID             // the same in their order; some may be gone from beyond
+	told   []types.UID             // of them those that nobody was told about yet
 }
 
-func newLedger() ledger { return ledger{byPod: map[types.UID]*Shortfall{}} }
+func newLedger() ledger {
+	return ledger{most: MaxShortfalls, byPod: map[types.UID]*Shortfall{}, beyond: map[types.UID]time.Time{}}
+}
+
+// full leaves a pod out while the ledger is full, and says whether it did.
+func (l *ledger) full(uid types.UID, now time.Time) bool {
+	if len(l.byPod) < l.most {
+		delete(l.beyond, uid)
+		return false
+	}
+	if _, known := l.beyond[uid]; !known {
+		l.beyond[uid] = now
+		l.queue, l.told = append(l.queue, uid), append(l.told, uid)
+	}
+	if len(l.queue) > 2*len(l.beyond)+100 {
+		l.queue = slices.DeleteFunc(l.queue, func(uid types.UID) bool { _, waits := l.beyond[uid]; return !waits })
+	}
+	return true
+}
+
+// next is a pod that was left out and that there is a place for now, empty when there is none.
+func (l *ledger) next() (types.UID, time.Time) {
+	for len(l.byPod) < l.most && len(l.queue) > 0 {
+		uid := l.queue[0]
+		l.queue = l.queue[1:]
+		if since, waits := l.beyond[uid]; waits {
+			delete(l.beyond, uid)
+			return uid, since
+		}
+	}
+	return "", time.Time{}
+}
 
 // called records a full filter call that found no room, and says whether a plan would care.
 func (l *ledger) called(p *Pod, refused sets.Set[string], why Reason, now time.Time) (news bool) {
 	s, known := l.byPod[p.UID]
+	if !known && l.full(p.UID, now) {
+		return false
+	}
 	if !known {
 		s = &Shortfall{Pod: p, Since: now}
 		l.byPod[p.UID] = s
@@ -67,11 +110,17 @@ func (l *ledger) watched(p *Pod, now time.Time) (fresh bool) {
 		s.Pod = p
 		return false
 	}
+	if l.full(p.UID, now) {
+		return false
+	}
 	l.byPod[p.UID] = &Shortfall{Pod: p, Since: now}
 	return true
 }
 
-func (l *ledger) withdraw(uid types.UID) { delete(l.byPod, uid) }
+func (l *ledger) withdraw(uid types.UID) {
+	delete(l.byPod, uid)
+	delete(l.beyond, uid)
+}
 
 // A pod that is woken for room, and that the scheduler does not ask about, is taken for refused by the scheduler's own
 // filters. But a scheduler may be slow to ask: a pod whose last attempt ended in an error sits out its back-off (2 s at

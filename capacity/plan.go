@@ -18,6 +18,8 @@ type Plan struct {
 	Reserve []Reservation
 	// Outcomes has one entry for every shortfall of the view.
 	Outcomes map[types.UID]Outcome
+	// Looks is the effort that the plan took: see PlanWithin.
+	Looks int64
 	// Late counts the pods that the plan did not get to within its effort.
 	Late int
 	// Next is when to plan again although nothing happened; 0 when only events matter.
@@ -72,7 +74,7 @@ func PlanWithin(v *View, now time.Time, looks int64) Plan {
 	p.keepMinimum()
 	p.explain()
 	p.plan.Next = p.market.next(p.unserved)
-	if p.plan.Late > 0 {
+	if p.plan.Looks = p.sim.Looks(); p.plan.Late > 0 {
 		p.plan.Next = time.Nanosecond
 	}
 	p.sum()

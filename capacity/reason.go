@@ -34,6 +34,7 @@ const (
 	CodePoolNotReady    Code = "PoolNotReady"    // a pool would do, but its provider is missing or not usable
 	CodeTooLarge        Code = "TooLarge"        // no shape has so much room
 	CodeNotReached      Code = "NotReached"      // the plan ran out of effort before it came to the pod
+	CodeTooManyWait     Code = "TooManyWait"     // so many pods lack room that this one is not planned for yet
 	CodeBought          Code = "BoughtInVain"    // machines came up for such pods and did not take them
 	CodePreemptNever    Code = "PreemptNever"    // the pod's preemptionPolicy is Never
 	CodeNotOurs         Code = "NotOurs"         // another scheduler makes room for the pod
@@ -120,6 +121,7 @@ func (r Reason) poolText() string {
 		CodePoolNotReady:    "provider not ready",
 		CodeTooLarge:        "no shape is large enough",
 		CodeNotReached:      "not looked at yet: the plan had too much to do, and the next one begins with such pods",
+		CodeTooManyWait:     "more pods wait for a node than are planned for at a time; this one's turn comes when others are placed",
 		CodeBought:          "machines came up for such pods in vain",
 		CodePreemptNever:    "the pod's preemptionPolicy is Never",
 		CodeNotOurs:         "another scheduler makes room for this pod",

@@ -87,6 +87,7 @@ func (l *Live) View() *View {
 	for _, p := range v.Pools {
 		v.Templates[p.Name] = l.templates[p.Name].hash
 	}
+	l.fillLedger()
 	v.Expected = make(map[types.UID]string, len(l.expected))
 	for _, s := range l.ledger.byPod {
 		if node, expected := l.expected[s.Pod.UID]; expected {

@@ -135,6 +135,10 @@ func (p *Planner) pass(ctx context.Context, now time.Time, buy bool) {
 			p.tell(s, outcome, buy, now)
 		}
 	}
+	for _, pod := range p.Live.TakeLeftOut() {
+		why := capacity.Reason{Code: capacity.CodeTooManyWait}
+		p.Teller.Say(pod, corev1.ConditionFalse, string(why.Code), why.String())
+	}
 	for _, pod := range p.Live.TakePlaced() {
 		p.Teller.Say(pod, corev1.ConditionTrue, ReasonPlaced, "placed on node "+pod.Node)
 	}

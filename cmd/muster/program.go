@@ -107,7 +107,7 @@ func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 			Leading: p.leading,
 		},
 		Planner: &control.Planner{
-			Live: p.live, Kube: cluster, Teller: teller, Log: p.log, Batch: p.flags.batch, Parallel: 8,
+			Live: p.live, Kube: cluster, Teller: teller, Log: p.log, Batch: p.flags.batch, Effort: p.flags.planEffort, Parallel: 8,
 			Settled: p.settled, Observe: metrics.observePass, Preemptor: preemptor,
 		},
 		Reaper: &control.Reaper{Live: p.live, Kube: cluster, Log: p.log},

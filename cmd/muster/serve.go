@@ -30,6 +30,7 @@ type serveFlags struct {
 	lease             string
 	settle            time.Duration
 	batch             policy.Batch
+	planEffort        int64
 	preemption        bool
 	maxInFlight       int
 	maxBody           int64
@@ -86,6 +87,8 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 		"after a start or a change of the lead, answer no place filter until nothing unknown was bound for this long")
 	fs.DurationVar(&f.batch.Idle, "batch-idle", policy.DefaultBatch.Idle, "plan when no new pod lacked room for this long")
 	fs.DurationVar(&f.batch.Max, "batch-max", policy.DefaultBatch.Max, "plan at the latest this long after the first such pod")
+	fs.Int64Var(&f.planEffort, "plan-effort", defaultPlanEffort,
+		"most looks at a pod on a machine in one plan; pods it does not get to come first in the next (0: no bound)")
 	fs.BoolVar(&f.preemption, "preemption", true,
 		"evict pods of lower priority for pods of the place schedulers for which no pool may grow; a pool may opt out by spec.preemption")
 	fs.IntVar(&f.maxInFlight, "max-in-flight", extender.DefaultMaxInFlight, "extender calls at a time; more are refused")
@@ -94,6 +97,9 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.log.level, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&f.log.format, "log-format", "text", "text or json")
 }
+
+// defaultPlanEffort takes one core between 4 and 15 s.
+const defaultPlanEffort = 20_000_000
 
 const (
 	leaderScheduler = "scheduler"
@@ -115,6 +121,9 @@ func (f *serveFlags) validate() error {
 	}
 	if f.maxInFlight < 1 || f.maxBody < 1 {
 		return fmt.Errorf("--max-in-flight %d and --max-body %d: must be at least 1", f.maxInFlight, f.maxBody)
+	}
+	if f.planEffort < 0 {
+		return fmt.Errorf("--plan-effort %d: must not be negative", f.planEffort)
 	}
 	if err := f.batch.Validate(); err != nil {
 		return fmt.Errorf("--batch-idle, --batch-max: %w", err)
