@@ -2,6 +2,8 @@ package proxmox_test
 
 import (
 	"context"
+	"io"
+	"log"
 	"net/http/httptest"
 	"strconv"
 	"sync"
@@ -69,7 +71,9 @@ func newRig(t *testing.T) *rig {
 	r.cluster.Allow(enough())
 	r.cluster.Put(pvesim.VM{ID: templateID, Host: "pve1", Template: true, Config: map[string]string{"name": "k8s", "tags": "golden",
 		"cores": "2", "memory": "2048", "scsi0": "shared:base-9000-disk-0,size=10G", "smbios1": "uuid=00000000-0000-4000-8000-000000000000"}})
-	r.server = httptest.NewTLSServer(r.cluster)
+	r.server = httptest.NewUnstartedServer(r.cluster)
+	r.server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that trust nobody hang up
+	r.server.StartTLS()
 	t.Cleanup(r.server.Close)
 	r.spec = &v1alpha1.Proxmox{Region: "home", VMIDs: v1alpha1.VMIDRange{Min: 1000, Max: 1999}, Pool: pool,
 		Template: v1alpha1.ProxmoxTemplate{ID: templateID}, MaxClonesPerHost: 100, MaxClonesPerStorage: 100}

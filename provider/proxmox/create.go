@@ -33,7 +33,10 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Mac
 	}
 	defer p.claims.lock(string(r.ClaimUID))()
 	f, err := p.observe(ctx, r.ClaimUID, r.ID)
+	var failed *cloneError
 	switch {
+	case errors.As(err, &failed):
+		return provider.Machine{}, failedTask(fmt.Sprintf("%s: clone to VM %s", op, r.ID), failed.failure)
 	case errors.Is(err, errAbsent):
 		return p.make(ctx, op, r)
 	case err != nil:
@@ -69,17 +72,6 @@ func (p *Provider) make(ctx context.Context, op string, r provider.Request) (pro
 		}
 		p.release(vmid, r)
 		return p.reserve(ctx, op, v, r) // somebody took the number: nothing of ours is there
-	}
-	if w := p.workOn(vmid); w != nil && w.uid == r.ClaimUID && w.id.text != "" {
-		running, failure, err := p.settle(ctx, vmid)
-		switch {
-		case err != nil:
-			return provider.Machine{}, err
-		case running != nil:
-			return p.machine(p.unborn(w)), nil
-		case failure != "":
-			return provider.Machine{}, failedTask(fmt.Sprintf("%s: clone to VM %d", op, vmid), failure)
-		}
 	}
 	return p.clone(ctx, op, v, vmid, r)
 }

@@ -184,12 +184,20 @@ func (p *Provider) Get(ctx context.Context, m provider.Machine) (provider.Machin
 	return p.machine(f), nil
 }
 
+// cloneError says why there is no machine: its clone has failed, and Proxmox VE has cleaned up.
+type cloneError struct{ failure string }
+
+func (e *cloneError) Error() string        { return e.failure }
+func (e *cloneError) Is(target error) bool { return target == errAbsent } //nolint:errorlint // the very value
+
 // observe finds the machine of a claim and says what goes on with it.
 func (p *Provider) observe(ctx context.Context, uid types.UID, id provider.ID) (*found, error) {
+	cloneFailed := ""
 	w := p.workFor(uid)
 	if w != nil && w.what == "clone" && w.id.text != "" {
-		running, _, err := p.settle(ctx, w.vmid)
-		if err != nil {
+		var running *work
+		var err error
+		if running, cloneFailed, err = p.settle(ctx, w.vmid); err != nil {
 			return nil, err
 		}
 		if running != nil {
@@ -203,6 +211,9 @@ func (p *Provider) observe(ctx context.Context, uid types.UID, id provider.ID) (
 	f, err := p.find(ctx, v, uid, id)
 	if errors.Is(err, errAbsent) && w != nil && w.there && p.workOn(w.vmid) == w && p.now().Sub(w.asked) < old {
 		return p.unborn(w), nil
+	}
+	if errors.Is(err, errAbsent) && cloneFailed != "" {
+		return nil, &cloneError{cloneFailed}
 	}
 	if err != nil {
 		return nil, err
