@@ -129,3 +129,17 @@ func Untaint(key string) func(*corev1.Node) {
 		n.Spec.Taints = kept
 	}
 }
+
+// ChangeNodeStatus is ChangeNode for what the kubelet reports.
+func (s *Stage) ChangeNodeStatus(name string, change func(*corev1.Node)) {
+	s.T.Helper()
+	require.NoError(s.T, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		n, err := s.Plane.Client.CoreV1().Nodes().Get(s.Ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(n)
+		_, err = s.Plane.Client.CoreV1().Nodes().UpdateStatus(s.Ctx, n, metav1.UpdateOptions{})
+		return err
+	}))
+}

@@ -184,3 +184,11 @@ func (s *Stage) ChangeClaim(name string, change func(*v1alpha1.NodeClaim)) {
 		return s.Plane.Objects.Update(s.Ctx, &c)
 	}))
 }
+
+// Pool reads a pool again.
+func (s *Stage) Pool(name string) *v1alpha1.NodePool {
+	s.T.Helper()
+	var p v1alpha1.NodePool
+	require.NoError(s.T, s.Plane.Objects.Get(s.Ctx, client.ObjectKey{Name: name}, &p))
+	return &p
+}
