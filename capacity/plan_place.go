@@ -48,14 +48,16 @@ func (p *planner) findOpen() {
 	p.findExpected()
 }
 
-// findExpected has pods stay where the last plan sent them, so that no plan sends them back and forth.
+// findExpected has pods stay where the last plan sent them, so that no plan sends them back and forth. What a plan said
+// of a pod while the batch window was open does not count: it may not have known of more important ones.
 func (p *planner) findExpected() {
 	byNode := make(map[string]*place, len(p.open))
 	for _, pl := range p.open {
 		byNode[pl.Node.Name] = pl
 	}
-	for uid, node := range p.v.Expected {
-		if pl := byNode[node]; pl != nil && !p.keeps(pl, uid) {
+	for _, s := range p.v.Shortfalls {
+		uid := s.Pod.UID
+		if pl := byNode[p.v.Expected[uid]]; s.Planned && pl != nil && !p.keeps(pl, uid) {
 			p.homes[uid] = append(p.homes[uid], home{place: pl})
 		}
 	}
