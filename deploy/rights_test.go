@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -43,8 +44,30 @@ func TestRightsHaveNoWildcardsAndNoSecrets(t *testing.T) {
 	})
 }
 
+// poweroff is the one file by which Muster may make Pods.
+const poweroff = "components/poweroff/poweroff.yaml"
+
+// A host without a BMC is switched off by a Pod on it; the right to make those is in a namespace of their own, and asked for.
+func TestPodsThatSwitchNodesOffAreInANamespaceOfTheirOwn(t *testing.T) {
+	objects := shipped(t)[poweroff]
+	require.NotEmpty(t, objects)
+	for _, object := range objects {
+		switch o := object.(type) {
+		case *rbacv1.Role:
+			require.Equal(t, "muster-poweroff", o.Namespace)
+		case *rbacv1.RoleBinding:
+			require.Equal(t, "muster-poweroff", o.Namespace)
+		default:
+			require.NotContains(t, fmt.Sprintf("%T", o), "ClusterRole")
+		}
+	}
+}
+
 func TestMusterNeitherMakesNorBindsPods(t *testing.T) {
 	eachRule(t, func(file string, rule rbacv1.PolicyRule) {
+		if file == poweroff {
+			return
+		}
 		for _, resource := range []string{"pods", "pods/binding", "bindings"} {
 			if slices.Contains(rule.Resources, resource) {
 				require.Subset(t, []string{"get", "list", "watch"}, rule.Verbs, "%s: %s", file, resource)

@@ -69,6 +69,7 @@ func doctorProvider(ctx context.Context, kubeconfig, name string, stderr io.Writ
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	r := &registry{kube: secrets, log: log, now: time.Now,
 		sims: &simMaker{ctx: ctx, rest: config, log: log, clouds: map[string]*sim.Cloud{}}}
+	r.hosts = newHostMaker(ctx, objects, secrets, r)
 	makeOne, ok := r.makers()[object.Spec.Type]
 	if !ok {
 		return nil, fmt.Errorf("provider %s: this build has no backend of type %s", name, object.Spec.Type)

@@ -16,10 +16,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -58,6 +60,7 @@ type program struct {
 	settle   *kube.Settle
 	loops    *control.Loops
 	backends *backends
+	hosts    *hostMaker
 	metrics  *prometheus.Registry
 }
 
@@ -86,6 +89,9 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 	}
 	registry := &registry{kube: clients, log: log, now: time.Now,
 		sims: &simMaker{ctx: ctx, rest: config, log: log, clouds: map[string]*sim.Cloud{}}}
+	if err := p.keepHosts(ctx, registry, scheme, cluster); err != nil {
+		return nil, err
+	}
 	p.backends = newBackends(p.live, p.metrics, registry.makers())
 	p.backends.warn = func(about *v1alpha1.Provider, reason, message string) {
 		cluster.Event(control.Subject{Kind: "Provider", PodReference: v1alpha1.PodReference{Name: about.Name, UID: about.UID}},
@@ -94,6 +100,19 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 	p.loops = newLoops(p, cluster)
 	p.feed.OnClaim, p.feed.OnNode = p.loops.Wake, p.loops.WakeNode
 	return p, nil
+}
+
+// keepHosts prepares what powers bare metal. It begins with the first Provider of such a type.
+func (p *program) keepHosts(ctx context.Context, r *registry, scheme *runtime.Scheme, cluster *kube.Cluster) error {
+	c, err := client.New(p.config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("make a client for hosts: %w", err)
+	}
+	p.hosts = newHostMaker(ctx, c, r.kube, r)
+	p.hosts.nodes, p.hosts.live, p.hosts.leading, p.hosts.record = p.feed, p.live, p.leading, cluster.Event
+	p.hosts.metrics = newHostMetrics(p.metrics)
+	r.hosts = p.hosts
+	return nil
 }
 
 func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
@@ -131,6 +150,7 @@ func (p *program) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--metrics-listen: %w", err)
 	}
+	defer p.hosts.end()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.feed.Run(ctx) })
 	group.Go(func() error { return p.events.Run(ctx) })

@@ -15,10 +15,11 @@ import (
 
 // registry is what backends are made with. It is the one place that names them.
 type registry struct {
-	sims *simMaker
-	kube kubernetes.Interface
-	log  *slog.Logger
-	now  func() time.Time
+	sims  *simMaker
+	hosts *hostMaker
+	kube  kubernetes.Interface
+	log   *slog.Logger
+	now   func() time.Time
 }
 
 // makers lists the backends of this build: one line each.
@@ -26,6 +27,9 @@ func (r *registry) makers() map[v1alpha1.ProviderType]maker {
 	return map[v1alpha1.ProviderType]maker{
 		v1alpha1.ProviderSim:     r.sims.make,
 		v1alpha1.ProviderProxmox: r.proxmox,
+		v1alpha1.ProviderRedfish: r.hosts.make,
+		v1alpha1.ProviderIPMI:    r.hosts.make,
+		v1alpha1.ProviderWoL:     r.hosts.make,
 	}
 }
 

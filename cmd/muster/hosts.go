@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/capacity/lifecycle"
+	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/host"
+	"github.com/muster-sh/muster/provider/host/objects"
+	"github.com/muster-sh/muster/provider/host/wol"
+)
+
+const (
+	// bmcCalls bounds how many calls to BMCs begin in a second, of all hosts together.
+	bmcCalls = 20
+	// bmcParallel is how many are under way.
+	bmcParallel = 16
+)
+
+// hostMaker makes the backends of types redfish, ipmi and wol. They differ by what each Host says of its power.
+type hostMaker struct {
+	ctx      context.Context //nolint:containedctx // the program's life, for the keepers
+	stop     context.CancelFunc
+	client   client.Client
+	kube     kubernetes.Interface
+	nodes    nodeFinder // nil where nobody watches
+	live     *capacity.Live
+	leading  func() bool
+	record   func(about control.Subject, warning bool, reason, message string)
+	log      *slog.Logger
+	metrics  *hostMetrics
+	switches *hostSwitches
+	running  sync.WaitGroup
+
+	mu   sync.Mutex
+	made map[string]*host.Provider
+}
+
+// nodeFinder is what the watch on Nodes answers.
+type nodeFinder interface {
+	Candidates(name, providerID, systemUUID string) []*corev1.Node
+}
+
+// make returns the verbs of a Provider, and begins to keep its hosts when it is asked for the first time.
+func (m *hostMaker) make(p *v1alpha1.Provider) (provider.Provider, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known := m.made[p.Name]; known != nil {
+		return known, nil
+	}
+	all := &objects.API{Client: m.client}
+	backend := host.NewProvider(p.Name, all, m.switches, time.Now)
+	m.made[p.Name] = backend
+	if m.leading == nil {
+		return backend, nil // to look only
+	}
+	keeper := &host.Keeper{
+		Name: p.Name, Objects: all, Switches: m.switches, Claims: claimSights{m.live}, Recorder: m, Rules: host.DefaultRules(),
+		Now: time.Now, Log: m.log, Leading: m.leading, Limit: rate.NewLimiter(bmcCalls, bmcCalls), Parallel: bmcParallel,
+		Observe: m.metrics.observeCall(p.Name), States: m.metrics.observeStates(p.Name),
+	}
+	m.running.Go(func() { keeper.Run(m.ctx) })
+	return backend, nil
+}
+
+// end stops the keepers, waits for them and logs out of every BMC.
+func (m *hostMaker) end() {
+	m.stop()
+	m.running.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	m.switches.close(ctx)
+}
+
+// Record makes an event of what happened to a host.
+func (m *hostMaker) Record(h *v1alpha1.Host, e host.Event) {
+	m.record(control.Subject{Kind: "Host", PodReference: v1alpha1.PodReference{Name: h.Name, UID: h.UID}},
+		e.Type == corev1.EventTypeWarning, e.Reason, e.Message)
+}
+
+// NodeOf finds the Node of a host; two that fit are none.
+func (m *hostMaker) NodeOf(h *v1alpha1.Host) *corev1.Node {
+	if m.nodes == nil {
+		return nil
+	}
+	found := m.nodes.Candidates("", h.Spec.ProviderID, h.Spec.SystemUUID)
+	if len(found) != 1 {
+		return nil
+	}
+	return found[0]
+}
+
+// cluster is what hosts without a BMC are seen and switched off through.
+func (m *hostMaker) cluster() wol.Cluster {
+	return wol.Kube{Client: m.kube, Nodes: m, Pod: wol.DefaultPodConfig(), Answers: wol.TCPAnswers}
+}
+
+// claimSights tells hosts how far their claims are.
+type claimSights struct{ live *capacity.Live }
+
+// ClaimOf returns nil for a claim that is not known, or not this one any more.
+func (c claimSights) ClaimOf(name string, uid types.UID) *host.ClaimSight {
+	claim := c.live.Claim(name)
+	if claim == nil || claim.UID != uid {
+		return nil
+	}
+	s := &host.ClaimSight{State: claim.Status.State, Served: claim.Status.ReadyAt != nil}
+	for _, condition := range claim.Status.Conditions {
+		if condition.Type == v1alpha1.ConditionReleased && condition.Reason == lifecycle.ReasonTimeout {
+			s.TimedOut = true
+		}
+	}
+	return s
+}
+
+// newHostMaker makes a maker that only looks; leading and what follows from it are for the caller to set.
+func newHostMaker(ctx context.Context, c client.Client, cs kubernetes.Interface, r *registry) *hostMaker {
+	ctx, stop := context.WithCancel(ctx)
+	m := &hostMaker{ctx: ctx, stop: stop, client: c, kube: cs, log: r.log, made: map[string]*host.Provider{},
+		record: func(control.Subject, bool, string, string) {}}
+	m.switches = &hostSwitches{registry: r, cluster: m.cluster, warn: func(h *v1alpha1.Host, message string) {
+		m.Record(h, host.Event{Type: corev1.EventTypeWarning, Reason: "InsecureTLS", Message: message})
+		m.log.Warn(fmt.Sprintf("host %s: %s", h.Name, message))
+	}}
+	return m
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/dial"
+	"github.com/muster-sh/muster/provider/host"
+	"github.com/muster-sh/muster/provider/host/ipmi"
+	"github.com/muster-sh/muster/provider/host/redfish"
+	"github.com/muster-sh/muster/provider/host/wol"
+)
+
+// hostSwitches makes the switches of hosts. Hosts that are systems of one BMC share its session and its turn.
+type hostSwitches struct {
+	registry *registry
+	cluster  func() wol.Cluster
+	warn     func(h *v1alpha1.Host, message string)
+
+	mu      sync.Mutex
+	redfish map[string]*redfish.BMC
+	ipmi    map[string]*ipmi.Switch
+}
+
+// Switch returns the switch of a host as its spec says now.
+func (s *hostSwitches) Switch(_ context.Context, h *v1alpha1.Host) (host.Switch, error) {
+	p := h.Spec.Power
+	switch p.Interface {
+	case v1alpha1.PowerRedfish:
+		bmc, err := s.bmc(h)
+		if err != nil {
+			return nil, &provider.Error{Op: "host " + h.Name, Kind: provider.ErrMisconfigured, Err: err}
+		}
+		return redfish.Switch{BMC: bmc, System: p.System, UUID: h.Spec.SystemUUID}, nil
+	case v1alpha1.PowerIPMI:
+		return s.chassis(h), nil
+	case v1alpha1.PowerWoL:
+		w := wol.Switch{Host: h, Cluster: s.cluster()}
+		if p.Credentials != nil {
+			w.Credentials = s.registry.credentials(p.Credentials)
+		}
+		return w, nil
+	}
+	return nil, fmt.Errorf("host %s: power.interface %q: %w", h.Name, p.Interface, provider.ErrMisconfigured)
+}
+
+func (s *hostSwitches) bmc(h *v1alpha1.Host) (*redfish.BMC, error) {
+	p := h.Spec.Power
+	p.System, p.Boot = "", "" // of the system, not of the BMC
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := keyOf(p)
+	if known := s.redfish[key]; known != nil {
+		return known, nil
+	}
+	transport, err := dial.Transport(p.TLS)
+	if err != nil {
+		return nil, err
+	}
+	if p.TLS != nil && p.TLS.InsecureSkipVerify {
+		s.warn(h, "power.tls.insecureSkipVerify trusts any server: set caBundle or fingerprint instead")
+	}
+	if s.redfish == nil {
+		s.redfish = map[string]*redfish.BMC{}
+	}
+	s.redfish[key] = redfish.New(redfish.Config{Endpoint: p.Address, Auth: p.Auth, Transport: transport,
+		Credentials: s.registry.credentials(p.Credentials)})
+	return s.redfish[key], nil
+}
+
+func (s *hostSwitches) chassis(h *v1alpha1.Host) *ipmi.Switch {
+	p := h.Spec.Power
+	p.Boot = ""
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := keyOf(p)
+	if s.ipmi == nil {
+		s.ipmi = map[string]*ipmi.Switch{}
+	}
+	if s.ipmi[key] == nil {
+		s.ipmi[key] = ipmi.New(ipmi.Config{Address: p.Address, Suites: p.CipherSuites, Credentials: s.registry.credentials(p.Credentials)})
+	}
+	return s.ipmi[key]
+}
+
+// keyOf is equal for two hosts exactly when they reach the same BMC in the same way.
+func keyOf(p v1alpha1.Power) string {
+	key, _ := json.Marshal(p) // of strings and numbers only: it cannot fail
+	return string(key)
+}
+
+// close logs out of every BMC, all at a time.
+func (s *hostSwitches) close(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all sync.WaitGroup
+	for _, bmc := range s.redfish {
+		all.Go(func() { bmc.Close(ctx) })
+	}
+	all.Wait()
+}

@@ -1,0 +1,109 @@
+// Package objects keeps Host objects at an API server, for package host.
+package objects
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider/host"
+)
+
+// API is the Host objects at an API server. Its lists come from the server and not from a cache. Callers that come while a
+// list is under way share the next one, so a thousand claims cost no thousand lists at a time.
+type API struct {
+	// Client must not read from a cache.
+	Client client.Client
+
+	mu   sync.Mutex
+	next *list // not begun yet; nil: none is waited for
+	busy bool  // one is under way
+}
+
+// list is one answer that several callers wait for. Nobody may change the objects in it.
+type list struct {
+	done  chan struct{}
+	hosts []*v1alpha1.Host
+	err   error
+}
+
+var _ host.Objects = (*API)(nil)
+
+// List returns every Host as of a list that was begun after this call.
+func (a *API) List(ctx context.Context) ([]*v1alpha1.Host, error) {
+	a.mu.Lock()
+	if a.next == nil {
+		a.next = &list{done: make(chan struct{})}
+	}
+	mine := a.next
+	if !a.busy {
+		a.busy = true
+		go a.serve(context.WithoutCancel(ctx))
+	}
+	a.mu.Unlock()
+	select {
+	case <-mine.done:
+		return copies(mine.hosts), mine.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// serve lists for those who wait, until nobody does.
+func (a *API) serve(ctx context.Context) {
+	for {
+		a.mu.Lock()
+		l := a.next
+		a.next = nil
+		a.busy = l != nil
+		a.mu.Unlock()
+		if l == nil {
+			return
+		}
+		l.hosts, l.err = a.list(ctx)
+		close(l.done)
+	}
+}
+
+// listTimeout bounds one list: its callers may have given up, and others wait for the next.
+const listTimeout = 30 * time.Second
+
+func (a *API) list(ctx context.Context) ([]*v1alpha1.Host, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	var all v1alpha1.HostList
+	if err := a.Client.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("list hosts: %w", err)
+	}
+	hosts := make([]*v1alpha1.Host, len(all.Items))
+	for i := range all.Items {
+		hosts[i] = &all.Items[i]
+	}
+	return hosts, nil
+}
+
+func copies(hosts []*v1alpha1.Host) []*v1alpha1.Host {
+	out := make([]*v1alpha1.Host, len(hosts))
+	for i, h := range hosts {
+		out[i] = h.DeepCopy()
+	}
+	return out
+}
+
+// UpdateStatus writes the status of the version that was read.
+func (a *API) UpdateStatus(ctx context.Context, h *v1alpha1.Host) (*v1alpha1.Host, error) {
+	h = h.DeepCopy()
+	err := a.Client.Status().Update(ctx, h)
+	if apierrors.IsConflict(err) {
+		return nil, fmt.Errorf("host %s: %w", h.Name, host.ErrConflict)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("update the status of host %s: %w", h.Name, err)
+	}
+	return h, nil
+}
