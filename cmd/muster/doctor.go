@@ -32,10 +32,11 @@ hosts. It changes nothing. It needs the right to read the Provider and its Secre
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
 			defer cancel()
-			p, err := doctorProvider(ctx, kubeconfig, name, stderr)
+			p, end, err := doctorProvider(ctx, kubeconfig, name, stderr)
 			if err != nil {
 				return err
 			}
+			defer end()
 			return report(stdout, p.Check(ctx))
 		},
 	}
@@ -45,26 +46,27 @@ hosts. It changes nothing. It needs the right to read the Provider and its Secre
 	return cmd
 }
 
-func doctorProvider(ctx context.Context, kubeconfig, name string, stderr io.Writer) (provider.Provider, error) {
+// doctorProvider makes the backend of a Provider object; end logs out of what it reached.
+func doctorProvider(ctx context.Context, kubeconfig, name string, stderr io.Writer) (p provider.Provider, end func(), err error) {
 	config, err := restConfig(kubeconfig)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	scheme, err := kube.Scheme()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	objects, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, nil, fmt.Errorf("make a client: %w", err)
 	}
 	var object v1alpha1.Provider
 	if err := objects.Get(ctx, client.ObjectKey{Name: name}, &object); err != nil {
-		return nil, fmt.Errorf("provider %s: %w", name, err)
+		return nil, nil, fmt.Errorf("provider %s: %w", name, err)
 	}
 	secrets, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for Secrets: %w", err)
+		return nil, nil, fmt.Errorf("make a client for Secrets: %w", err)
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	r := &registry{kube: secrets, log: log, now: time.Now,
@@ -72,9 +74,10 @@ func doctorProvider(ctx context.Context, kubeconfig, name string, stderr io.Writ
 	r.hosts = newHostMaker(ctx, objects, secrets, r)
 	makeOne, ok := r.makers()[object.Spec.Type]
 	if !ok {
-		return nil, fmt.Errorf("provider %s: this build has no backend of type %s", name, object.Spec.Type)
+		return nil, nil, fmt.Errorf("provider %s: this build has no backend of type %s", name, object.Spec.Type)
 	}
-	return makeOne(&object)
+	p, err = makeOne(&object)
+	return p, r.hosts.end, err
 }
 
 // report prints findings, and returns an error when one of them keeps machines from being made.
