@@ -102,7 +102,7 @@ func (l *Live) SetNode(node *corev1.Node, now time.Time) {
 
 func sameNode(a, b *corev1.Node) bool {
 	return a.Spec.Unschedulable == b.Spec.Unschedulable && a.Spec.ProviderID == b.Spec.ProviderID &&
-		maps.Equal(a.Labels, b.Labels) && reflect.DeepEqual(a.Spec.Taints, b.Spec.Taints)
+		maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) && reflect.DeepEqual(a.Spec.Taints, b.Spec.Taints)
 }
 
 // ForgetNode drops a Node that was deleted. Pods that are still bound to its name stay counted against it.

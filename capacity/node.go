@@ -27,7 +27,8 @@ type Node struct {
 	Claim string // the claim of a node of ours
 	Stage Stage
 
-	// Object carries name, labels, taints and spec.unschedulable, with the mark of a cordon of ours; nothing else of it is kept.
+	// Object carries name, labels, taints, spec.unschedulable and the annotations that matter to its release; nothing else
+	// of it is kept.
 	Object *corev1.Node
 	// Allocatable is what the kubelet offers (or will offer).
 	Allocatable Resources
@@ -92,10 +93,20 @@ func slimNode(node *corev1.Node) *corev1.Node {
 			Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable, ProviderID: node.Spec.ProviderID,
 		},
 	}
-	if cordoned, ours := node.Annotations[v1alpha1.CordonedAnnotation]; ours {
-		slim.Annotations = map[string]string{v1alpha1.CordonedAnnotation: cordoned}
+	for _, key := range keptAnnotations {
+		if value, there := node.Annotations[key]; there {
+			if slim.Annotations == nil {
+				slim.Annotations = map[string]string{}
+			}
+			slim.Annotations[key] = value
+		}
 	}
 	return slim
+}
+
+// keptAnnotations of a Node matter when it is released.
+var keptAnnotations = []string{
+	v1alpha1.CordonedAnnotation, v1alpha1.DoNotReleaseAnnotation, v1alpha1.ScaleDownDisabledAnnotation, v1alpha1.DoNotDisruptAnnotation,
 }
 
 func hasTaint(taints []corev1.Taint, key string) bool {

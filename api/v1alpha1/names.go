@@ -23,8 +23,13 @@ const (
 	// that happen once for each Node object: startup taints that were taken off stay off.
 	RegisteredAnnotation = "muster.sh/registered"
 
-	// DoNotReleaseAnnotation on a NodeClaim, set to "true", keeps its machine.
+	// DoNotReleaseAnnotation on a NodeClaim or its Node, set to "true", keeps the machine.
 	DoNotReleaseAnnotation = "muster.sh/do-not-release"
+
+	// ScaleDownDisabledAnnotation (cluster-autoscaler's) and DoNotDisruptAnnotation (Karpenter's) on a Node, set to "true",
+	// keep the machine too: whoever comes from there has them.
+	ScaleDownDisabledAnnotation = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+	DoNotDisruptAnnotation      = "karpenter.sh/do-not-disrupt"
 
 	// ReturnHostAnnotation on a Host, set to a value it did not have before, returns the host from quarantine.
 	ReturnHostAnnotation = "muster.sh/return-host"

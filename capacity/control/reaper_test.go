@@ -38,6 +38,7 @@ func newRest(t *testing.T, now time.Time) *rest {
 			ScaleDown: v1alpha1.ScaleDown{IdleAfter: &metav1.Duration{}},
 		},
 	})
+	r.live.SetProvider(&v1alpha1.Provider{ObjectMeta: metav1.ObjectMeta{Name: "sim"}})
 	offers := resources("4", "8Gi")
 	offers[corev1.ResourcePods] = resource.MustParse("110")
 	claim := r.store(&v1alpha1.NodeClaim{

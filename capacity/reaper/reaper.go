@@ -25,7 +25,9 @@ const (
 	Disabled    Reason = "Disabled"    // the pool's nodes stay
 	NoPool      Reason = "NoPool"      // its pool is gone: nobody says what may happen to it
 	NotReady    Reason = "NotReady"    // the claim is not in state Ready
-	Protected   Reason = "Protected"   // annotated with muster.sh/do-not-release
+	Protected   Reason = "Protected"   // annotated with muster.sh/do-not-release, or as other autoscalers have it
+	Outage      Reason = "Outage"      // a large part of the cluster is not ready: nobody knows what will be needed
+	NoProvider  Reason = "NoProvider"  // its provider is missing or does not answer
 	InDemand    Reason = "InDemand"    // pods wait that could use it
 	Unconfirmed Reason = "Unconfirmed" // the claim is ready, its node is not in the view
 )
@@ -72,8 +74,12 @@ func Decide(v *capacity.View, empty Empty, now time.Time) Decision {
 			left[c.Object.Spec.Pool]++
 		}
 	}
+	outage := outage(v)
 	for _, c := range idlest(v.Claims, empty) {
 		why, wait := judge(v, c, pools[c.Object.Spec.Pool], empty, now)
+		if why == Idle && outage {
+			why = Outage
+		}
 		if why == Idle && left[c.Object.Spec.Pool] <= pools[c.Object.Spec.Pool].Spec.Limits.MinNodes {
 			why = MinNodes
 		}
@@ -110,8 +116,10 @@ func judge(v *capacity.View, c *capacity.Claim, pool *v1alpha1.NodePool, empty E
 		return NoPool, 0
 	case pool.Spec.ScaleDown.Disabled:
 		return Disabled, 0
-	case c.Object.Annotations[v1alpha1.DoNotReleaseAnnotation] == "true":
+	case protected(c):
 		return Protected, 0
+	case !answers(v.Providers[pool.Spec.Provider]):
+		return NoProvider, 0
 	case !isEmpty:
 		return occupiedOr(v, c.Node), 0
 	}

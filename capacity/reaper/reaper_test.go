@@ -41,6 +41,7 @@ func newWorld(minNodes int32) *world {
 		},
 	}
 	w.live.SetPool(w.pool)
+	w.live.SetProvider(&v1alpha1.Provider{ObjectMeta: metav1.ObjectMeta{Name: "sim"}})
 	return w
 }
 
@@ -89,6 +90,14 @@ func (w *world) decide(after time.Duration) reaper.Decision {
 	empty := reaper.Empty{}.Follow(w.live.View(), start)
 	v := w.live.View()
 	return reaper.Decide(v, empty.Follow(v, start.Add(after)), start.Add(after))
+}
+
+func annotated(key string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Annotations = map[string]string{key: "true"} }
+}
+
+func out(n *corev1.Node) {
+	n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
 }
 
 func TestDecide(t *testing.T) {
@@ -167,6 +176,49 @@ func TestDecide(t *testing.T) {
 					c.Annotations = map[string]string{v1alpha1.DoNotReleaseAnnotation: "true"}
 				})
 			}, after: time.Hour, want: reaper.Protected,
+		},
+		"keeps a node that is marked": {
+			build: func(w *world) { w.node(0); w.mark(0, annotated(v1alpha1.DoNotReleaseAnnotation)) }, after: time.Hour, want: reaper.Protected,
+		},
+		"keeps a node that is marked for cluster-autoscaler": {
+			build: func(w *world) { w.node(0); w.mark(0, annotated(v1alpha1.ScaleDownDisabledAnnotation)) },
+			after: time.Hour, want: reaper.Protected,
+		},
+		"keeps a node that is marked for Karpenter": {
+			build: func(w *world) { w.node(0); w.mark(0, annotated(v1alpha1.DoNotDisruptAnnotation)) }, after: time.Hour, want: reaper.Protected,
+		},
+		"keeps a machine whose provider does not answer": {
+			build: func(w *world) {
+				w.node(0)
+				w.live.SetProvider(&v1alpha1.Provider{
+					ObjectMeta: metav1.ObjectMeta{Name: "sim"},
+					Status: v1alpha1.ProviderStatus{Conditions: []metav1.Condition{{
+						Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "ListFailed",
+					}}},
+				})
+			}, after: time.Hour, want: reaper.NoProvider,
+		},
+		"keeps everything while a third of the nodes is out": {
+			build: func(w *world) {
+				for i := range 6 {
+					w.node(i)
+				}
+				w.mark(4, out)
+				w.mark(5, out)
+			}, after: time.Hour, want: reaper.Outage,
+		},
+		"takes one node that is out for no outage": {
+			build: func(w *world) { w.node(0); w.node(1); w.mark(1, out); w.live.SetPod(pod("a", "p-001"), start) },
+			after: time.Hour, want: reaper.Idle,
+		},
+		"does not count nodes that are closed as out": {
+			build: func(w *world) {
+				w.node(0)
+				w.closed(1, 0)
+				w.closed(2, 0)
+				w.mark(1, out)
+				w.mark(2, out)
+			}, after: time.Hour, want: reaper.Idle,
 		},
 		"leaves a claim alone that is not ready": {
 			build: func(w *world) {
