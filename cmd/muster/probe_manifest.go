@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider/host/redfish"
+)
+
+// hostManifest is what a probe cannot read.
+type hostManifest struct {
+	name, provider, secret, address string
+	tls                             *v1alpha1.TLS
+}
+
+// print writes a Host for each system, with what the BMC allows as comments.
+func (m hostManifest) print(w io.Writer, inventory redfish.Inventory) error {
+	namespace, secret, ok := strings.Cut(m.secret, "/")
+	if !ok {
+		return fmt.Errorf("--credentials %q: use namespace/name", m.secret)
+	}
+	for i, s := range inventory.Systems {
+		if i > 0 {
+			fmt.Fprintln(w, "---")
+		}
+		fmt.Fprintf(w, "# %s %s, serial number %s, power %s\n", s.Manufacturer, s.Model, s.SerialNumber, s.Power)
+		fmt.Fprintf(w, "# resets: %s\n# boot devices: %s\n# MACs: %s\n", list(s.Resets), list(s.Boots), list(s.MACs))
+		if len(s.GPUs) > 0 {
+			fmt.Fprintf(w, "# GPUs: %s\n", list(s.GPUs))
+		}
+		fmt.Fprintln(w, "# resources are what is installed; the node may offer less. Set rack, and compare systemUUID with the node's own.")
+		power := map[string]any{"interface": "redfish", "address": m.address,
+			"credentials": map[string]string{"namespace": namespace, "name": secret}}
+		if m.tls != nil {
+			power["tls"] = m.tls
+		}
+		if len(inventory.Systems) > 1 {
+			power["system"] = s.ID
+		}
+		spec := map[string]any{"provider": m.provider, "power": power, "resources": installed(s)}
+		if s.UUID != "" {
+			spec["systemUUID"] = strings.ToLower(s.UUID)
+		}
+		out, err := yaml.Marshal(map[string]any{"apiVersion": "muster.sh/v1alpha1", "kind": "Host",
+			"metadata": map[string]string{"name": m.nameOf(s, i)}, "spec": spec})
+		if err != nil {
+			return fmt.Errorf("write the manifest: %w", err)
+		}
+		if _, err := w.Write(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9-]+`)
+
+func (m hostManifest) nameOf(s redfish.System, i int) string {
+	name := m.name
+	switch {
+	case name != "" && i > 0:
+		name = fmt.Sprintf("%s-%d", name, i)
+	case name == "":
+		name = "host-" + s.SerialNumber + s.ID
+		if s.SerialNumber != "" {
+			name = "host-" + s.SerialNumber
+		}
+	}
+	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(name), "-"), "-")
+}
+
+// installed are the resources by what the BMC counts; a GPU counts for the resource of its maker's device plugin.
+func installed(s redfish.System) map[string]string {
+	out := map[string]string{}
+	if s.CPUs > 0 {
+		out[string(corev1.ResourceCPU)] = fmt.Sprint(s.CPUs)
+	}
+	if s.MemoryGiB > 0 {
+		out[string(corev1.ResourceMemory)] = resource.NewQuantity(int64(math.Floor(s.MemoryGiB*1024))<<20, resource.BinarySI).String()
+	}
+	for _, gpu := range s.GPUs {
+		for maker, name := range map[string]string{"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "advanced micro": "amd.com/gpu", "intel": "gpu.intel.com/i915"} {
+			if strings.HasPrefix(strings.ToLower(gpu), maker) {
+				n := resource.MustParse("0" + out[name])
+				out[name] = fmt.Sprint(n.Value() + 1)
+			}
+		}
+	}
+	return out
+}
+
+func list(words []string) string {
+	if len(words) == 0 {
+		return "not told"
+	}
+	return strings.Join(words, " ")
+}
