@@ -72,6 +72,7 @@ func NewClaim(pool *v1alpha1.NodePool, shape v1alpha1.Shape, slot int) *v1alpha1
 			Labels: labels, Annotations: maps.Clone(t.Annotations),
 			Taints: t.Taints, StartupTaints: t.StartupTaints,
 			MaxAttempts: pool.Spec.ScaleUp.MaxAttempts,
+			Keep:        pool.Spec.ScaleDown.Release == v1alpha1.ReleaseStop,
 		},
 	}
 	if d := pool.Spec.ScaleUp.RegistrationTimeout; d != nil {

@@ -71,6 +71,10 @@ type NodeClaimSpec struct {
 	// +optional
 	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
 
+	// keep says that the machine is stopped and kept when it is given back, as the pool's scaleDown.release says.
+	// +optional
+	Keep bool `json:"keep,omitempty"`
+
 	// registrationTimeout and maxAttempts as in the pool's scaleUp.
 	RegistrationTimeout metav1.Duration `json:"registrationTimeout"`
 	// +kubebuilder:validation:Minimum=1

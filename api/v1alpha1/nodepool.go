@@ -249,10 +249,20 @@ type ScaleDown struct {
 	// +optional
 	IdleAfter *metav1.Duration `json:"idleAfter,omitempty"`
 
+	// release says what becomes of a machine that is given back: Delete removes it; Stop keeps it switched off for the next
+	// claim of this pool and shape, where the provider can. Kept machines are woken before new ones are made.
+	// +kubebuilder:validation:Enum=Delete;Stop
+	// +kubebuilder:default=Delete
+	// +optional
+	Release string `json:"release,omitempty"`
+
 	// disabled keeps every node of this pool.
 	// +optional
 	Disabled bool `json:"disabled,omitempty"`
 }
+
+// ReleaseStop is the value of spec.scaleDown.release that keeps machines.
+const ReleaseStop = "Stop"
 
 // NodePoolStatus is what Muster sees of a pool.
 type NodePoolStatus struct {

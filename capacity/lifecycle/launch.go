@@ -136,7 +136,7 @@ func (s *step) request() provider.Request {
 	c := s.c
 	return provider.Request{
 		Claim: c.Name, ClaimUID: c.UID, Attempt: c.Status.Attempts, Pool: c.Spec.Pool, Shape: c.Spec.Shape,
-		ID:        provider.ID(c.Status.ReservedID),
+		ID: provider.ID(c.Status.ReservedID), Keep: c.Spec.Keep,
 		Resources: c.Spec.Resources.DeepCopy(), Overhead: c.Spec.Overhead.DeepCopy(),
 	}
 }

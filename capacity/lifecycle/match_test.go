@@ -126,3 +126,22 @@ func BenchmarkMatchThousandNodes(b *testing.B) {
 		lifecycle.Pairs(claims, nodes)
 	}
 }
+
+func TestAKeptMachineIsNoOrphan(t *testing.T) {
+	kept := provider.Machine{ID: "1000", State: provider.StateKept}
+	require.Empty(t, lifecycle.Orphans([]provider.Machine{kept}, nil))
+}
+
+func TestTheRequestSaysWhetherTheMachineIsKept(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		w := newWorld(t, nil)
+		w.claim.Spec.Keep = keep
+		r := lifecycle.Step(w.claim, lifecycle.Observed{}, start)
+		order, ok := r.Effects[len(r.Effects)-1].(lifecycle.Create)
+		for !ok {
+			r = lifecycle.Step(r.Claim, lifecycle.Observed{}, start)
+			order, ok = r.Effects[len(r.Effects)-1].(lifecycle.Create)
+		}
+		require.Equal(t, keep, order.Request.Keep)
+	}
+}

@@ -325,7 +325,7 @@ func (p *Provider) act(ctx context.Context, f *found, what, method, path string,
 
 // patient repeats what a lock stood in the way of; nothing was done then.
 func (p *Provider) patient(ctx context.Context, do func() (upid, error)) (upid, error) {
-	const tries, first = 3, 300 * time.Millisecond
+	const tries, first = 3, 100 * time.Millisecond
 	for try := 1; ; try++ {
 		id, err := do()
 		if err == nil || try == tries || !errors.Is(err, provider.ErrBusy) || dial.Wait(ctx, dial.Jitter(first<<try)) != nil {
