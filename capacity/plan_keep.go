@@ -15,7 +15,31 @@ type stay struct {
 }
 
 // keep leaves pods where room is kept for them, as long as they still fit there.
-func (p *planner) keep() { p.leave(p.stays()) }
+func (p *planner) keep() {
+	p.leave(p.staysInOrder())
+}
+
+// staysInOrder finds out which pods may stay on open nodes, one after the other as the scheduler places them, again as
+// long as one lets another in.
+func (p *planner) staysInOrder() []*stay {
+	var stays []*stay
+	settled := map[types.UID]bool{}
+	for found := true; found; {
+		found = false
+		for _, b := range p.batches {
+			for _, s := range b.pods {
+				if settled[s.Pod.UID] {
+					continue
+				}
+				if h, ok := p.homeOf(b.class.sim, s, p.sim.Company); ok {
+					stays = append(stays, &stay{batch: b, short: s, home: h})
+					settled[s.Pod.UID], found = true, found || b.class.social
+				}
+			}
+		}
+	}
+	return stays
+}
 
 // land has the machines in flight arrive, and leaves pods on them. A pod that does not fit there any more is given what
 // there is now, before the machines are there.
@@ -33,14 +57,14 @@ func (p *planner) land() {
 	p.leave(stays)
 }
 
-// stays finds out which pods may stay. They came to their places together, so they are judged together: all that find
+// stays finds out which pods may stay on machines in flight. They came to their places together, so they are judged together: all that find
 // their room are put there, and then those go, the least important first, whom a rule keeps off their place among all
 // others.
 func (p *planner) stays() []*stay {
 	var stays []*stay
 	for _, b := range p.batches {
 		for _, s := range b.pods {
-			if h, ok := p.homeOf(b.class.sim, s); ok {
+			if h, ok := p.homeOf(b.class.sim, s, anyCompany); ok {
 				stays = append(stays, &stay{batch: b, short: s, home: h})
 			}
 		}
@@ -91,14 +115,16 @@ func (h home) outcome() Outcome {
 	return Outcome{Fate: FitsNow, Node: h.Node.Name}
 }
 
-// homeOf puts a pod on the first place that keeps room for it and has it.
-func (p *planner) homeOf(c *Class, s *Shortfall) (home, bool) {
+func anyCompany(*Class, *Place) Verdict { return fits }
+
+// homeOf puts a pod on the first place that keeps room for it and has it, and where the company suits it.
+func (p *planner) homeOf(c *Class, s *Shortfall, company func(*Class, *Place) Verdict) (home, bool) {
 	for _, h := range p.homes[s.Pod.UID] {
 		if h.Claim == nil && p.refuses(s, h.place) || !p.sim.Admits(c, h.Place).Fits {
 			continue
 		}
 		h.giveBack(c)
-		if p.sim.Room(c, h.Place).Fits {
+		if p.sim.Room(c, h.Place).Fits && company(c, h.Place).Fits {
 			p.sim.Put(c, h.Place, 1)
 			return h, true
 		}

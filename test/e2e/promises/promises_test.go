@@ -1,7 +1,10 @@
 package promises
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -147,7 +150,7 @@ func (s *scene) noMore(said plan) error {
 	return err
 }
 
-// kept wants every promised pod bound, and every other one waiting with a reason.
+// kept wants as many pods bound as were promised a node, of each sort of twins, and every other one waiting with a reason.
 func (s *scene) kept(pending []*corev1.Pod, said plan) error {
 	if err := s.provision(); err != nil {
 		return err
@@ -156,31 +159,52 @@ func (s *scene) kept(pending []*corev1.Pod, said plan) error {
 	if err != nil {
 		return err
 	}
-	fates := said.fates()
-	var waiting []string
+	due, fates := map[string]int{}, said.fates()
 	for _, p := range pending {
-		got := now[p.UID]
-		if got == nil {
-			return stage.Never("pod %s is gone", p.Name)
+		if fate, counted := fates[p.Namespace+"/"+p.Name]; counted && fate != unserved {
+			due[twins(p)]++
 		}
-		fate, counted := fates[p.Namespace+"/"+p.Name]
-		bound := got.Spec.NodeName != ""
-		switch {
-		case bound && (!counted || fate == unserved):
-			return stage.Never("%s was promised nothing (%q) and is on %s", p.Name, fate, got.Spec.NodeName)
-		case !counted, bound:
-		case fate != unserved:
-			waiting = append(waiting, fate+" "+stage.Describe(got))
+	}
+	var waiting []*corev1.Pod
+	for _, p := range pending {
+		switch got := now[p.UID]; {
+		case got == nil:
+			return stage.Never("pod %s is gone", p.Name)
+		case got.Spec.NodeName == "":
+			waiting = append(waiting, got)
 		default:
-			if c := stage.Condition(got, v1alpha1.CapacityCondition); c == nil || c.Status != corev1.ConditionFalse || c.Message == "" {
-				return fmt.Errorf("it does not say why it waits: %s", stage.Describe(got))
+			if due[twins(p)]--; due[twins(p)] < 0 {
+				return stage.Never("%s was promised nothing and is on %s, as are all of its like that were promised a node", p.Name, got.Spec.NodeName)
 			}
 		}
 	}
-	if len(waiting) > 0 {
-		return fmt.Errorf("%d promised pods wait, the first: %s", len(waiting), waiting[0])
+	for _, p := range waiting {
+		if n := due[twins(p)]; n > 0 {
+			return fmt.Errorf("%d pods like this one were promised a node and wait: %s", n, stage.Describe(p))
+		}
+		_, counted := fates[p.Namespace+"/"+p.Name]
+		if c := stage.Condition(p, v1alpha1.CapacityCondition); counted && (c == nil || c.Status != corev1.ConditionFalse || c.Message == "") {
+			return fmt.Errorf("it does not say why it waits: %s", stage.Describe(p))
+		}
 	}
 	return nil
+}
+
+// twins is equal for pods that nobody can tell apart but by name: which of them gets a node is up to the scheduler, which
+// may try them in another order than the plan.
+func twins(p *corev1.Pod) string {
+	bare := p.Spec.DeepCopy()
+	token := func(name string) bool { return strings.HasPrefix(name, "kube-api-access-") } // each pod has one of its own
+	bare.Volumes = slices.DeleteFunc(bare.Volumes, func(v corev1.Volume) bool { return token(v.Name) })
+	for i := range bare.Containers {
+		c := &bare.Containers[i]
+		c.VolumeMounts = slices.DeleteFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return token(m.Name) })
+	}
+	spec, err := json.Marshal(bare)
+	if err != nil {
+		panic(err) // a pod is made of values
+	}
+	return fmt.Sprint(p.Namespace, p.Labels, string(spec))
 }
 
 // notEmpty wants a pod of somebody's on every machine that was bought for pods.
