@@ -11,6 +11,7 @@ type draft struct {
 	batches []*batch
 	left    []int                      // pods of each batch that have no machine yet
 	skip    []int                      // for a batch that is used up: where to look for the next
+	least   []vector                   // of each block of batches: see leastOf
 	budgets map[*vendor]*policy.Budget // what each pool may still buy
 	lots    []lot
 	bill    policy.Bill
@@ -39,7 +40,7 @@ type packed struct{ batch, pods int }
 
 func (m *market) newDraft(batches []*batch, s style) *draft {
 	d := &draft{
-		market: m, style: s, batches: batches, budgets: map[*vendor]*policy.Budget{},
+		market: m, style: s, batches: batches, least: leastOf(batches), budgets: map[*vendor]*policy.Budget{},
 		won: make([]*blueprint, len(m.tiers)), taken: make([]int, len(batches)),
 	}
 	for _, s := range m.vendors {

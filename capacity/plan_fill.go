@@ -113,11 +113,32 @@ func (d *draft) lead(b *blueprint, first int, free vector, carried []packed) []p
 	return carried
 }
 
+// blockSize is how many batches are passed over at once where none of them fits.
+const blockSize = 64
+
+// leastOf are the least amounts that any batch of each block asks for.
+func leastOf(batches []*batch) []vector {
+	var out []vector
+	for i, b := range batches {
+		if i%blockSize == 0 {
+			out = append(out, slices.Clone(b.class.need))
+		}
+		out[len(out)-1].atMost(b.class.need)
+	}
+	return out
+}
+
 // packInOrder takes the given batch and those after it in their order, as much of each as fits.
 func (d *draft) packInOrder(b *blueprint, free vector, first int, carried []packed) []packed {
 	carried = d.lead(b, first, free, carried)
-	for i := d.live(first); i < len(d.batches) && free[atPods] > 0; i = d.live(i + 1) {
+	for i, block := d.live(first), -1; i < len(d.batches) && free[atPods] > 0; i = d.live(i + 1) {
 		d.effort++
+		if i/blockSize != block {
+			if block = i / blockSize; !free.holds(d.least[block]) {
+				i = (block+1)*blockSize - 1
+				continue
+			}
+		}
 		class := d.batches[i].class
 		if class.need[atCPU] > free[atCPU] || class.need[atMemory] > free[atMemory] || !b.takes(class) {
 			continue

@@ -54,15 +54,15 @@ func (m *market) bestDraft(batches []*batch) *draft {
 // A draft that took muchEffort is not followed by another where its cost is within closeEnough of the least there is.
 const (
 	muchEffort  = 1_000_000
-	closeEnough = 0.005
+	closeEnough = 0.01
 )
 
 func (d *draft) willDo() bool {
-	return d.effort > muchEffort && d.bill.Cost <= d.least()*(1+closeEnough) && d.complete()
+	return d.effort > muchEffort && d.bill.Cost <= d.floor()*(1+closeEnough) && d.complete()
 }
 
-// least is what all pods are worth to the first tier: less than that they cost in no plan that buys there.
-func (d *draft) least() float64 {
+// floor is what all pods are worth to the first tier: less than that they cost in no plan that buys there.
+func (d *draft) floor() float64 {
 	if len(d.tiers) == 0 || d.quotes[0] == nil {
 		return 0
 	}

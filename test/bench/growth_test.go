@@ -16,7 +16,7 @@ func BenchmarkGrowth(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("mixed/pods=%d", n), func(b *testing.B) { alone(b, mixed(1, n)) })
 	}
-	for _, of := range []string{"usual", "tailed"} {
+	for _, of := range []string{"usual", "small", "large", "cores", "memory", "tailed", "few"} {
 		for _, n := range []int{1000, 10_000, 100_000} {
 			b.Run(fmt.Sprintf("%s/pods=%d", of, n), func(b *testing.B) { alone(b, named(of, n)) })
 		}
