@@ -195,6 +195,11 @@ func (s *scene) kept(pending []*corev1.Pod, said plan) error {
 func twins(p *corev1.Pod) string {
 	bare := p.Spec.DeepCopy()
 	token := func(name string) bool { return strings.HasPrefix(name, "kube-api-access-") } // each pod has one of its own
+	for _, v := range bare.Volumes {
+		if c := v.PersistentVolumeClaim; c != nil && c.ClaimName == p.Name {
+			c.ClaimName = "" // the claims of a class are alike
+		}
+	}
 	bare.Volumes = slices.DeleteFunc(bare.Volumes, func(v corev1.Volume) bool { return token(v.Name) })
 	for i := range bare.Containers {
 		c := &bare.Containers[i]
