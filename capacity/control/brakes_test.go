@@ -110,6 +110,7 @@ func TestPodsMadeAgainEveryFiveSecondsBuyTwoMachinesInAnHour(t *testing.T) {
 	braked := condition(open.Conditions, v1alpha1.ConditionBraked)
 	require.Equal(t, metav1.ConditionTrue, braked.Status)
 	require.Contains(t, braked.Message, "pods like default/again-")
+	require.Equal(t, 1, count(m.kube.events, "NodePool p "+string(capacity.CodeBought)))
 	told := m.kube.conditions[len(m.kube.conditions)-1]
 	require.Contains(t, told, "False "+string(capacity.CodeBought))
 }
@@ -154,4 +155,36 @@ func condition(list []metav1.Condition, kind string) metav1.Condition {
 		return metav1.Condition{}
 	}
 	return list[i]
+}
+
+func count(lines []string, line string) int {
+	n := 0
+	for _, l := range lines {
+		if l == line {
+			n++
+		}
+	}
+	return n
+}
+
+// A machine that cannot be had: the pool says so once, and until when.
+func TestAPoolThatBacksOffSaysSo(t *testing.T) {
+	d := newDesk()
+	d.call(t, "a", "3", start)
+	d.tick(start.Add(500 * time.Millisecond))
+	c := d.kube.claims["p-000"].DeepCopy()
+	c.Status.State, c.Status.Message = v1alpha1.ClaimFailed, "the provider refuses"
+	c.Status.NextAttempt = new(metav1.NewMicroTime(start.Add(10 * time.Minute)))
+	c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionLaunched, Status: metav1.ConditionFalse, Reason: "LaunchRefused"}}
+	d.live.SetClaim(d.kube.store(c))
+	for now := start.Add(time.Second); now.Before(start.Add(5 * time.Minute)); now = now.Add(time.Second) {
+		d.tick(now)
+		d.live.SetPool(d.kube.pools["p"])
+	}
+	ready := condition(d.kube.pools["p"].Status.Conditions, v1alpha1.ConditionReady)
+	require.Equal(t, "BackingOff", ready.Reason)
+	require.Equal(t, "LaunchRefused (in a row: 1), next try at 08:10:00 UTC: the provider refuses", ready.Message)
+	require.Equal(t, 1, count(d.kube.events, "NodePool p BackingOff"))
+	d.tick(start.Add(10 * time.Minute))
+	require.Equal(t, "CanGrow", condition(d.kube.pools["p"].Status.Conditions, v1alpha1.ConditionReady).Reason)
 }

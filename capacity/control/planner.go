@@ -295,7 +295,10 @@ func (p *Planner) tellPools(ctx context.Context, v *capacity.View, now time.Time
 		if samePoolStatus(pool.Status, next.Status) {
 			continue
 		}
-		if err := p.Kube.UpdatePoolStatus(ctx, next); err != nil && !Conflict(err) {
+		switch err := p.Kube.UpdatePoolStatus(ctx, next); {
+		case err == nil:
+			p.tellStops(pool, next)
+		case !Conflict(err):
 			p.Log.Warn("cannot write the pool's status", "pool", pool.Name, "error", err)
 		}
 	}

@@ -44,6 +44,9 @@ func PoolStatus(pool *v1alpha1.NodePool, v *capacity.View, review capacity.Revie
 	return next
 }
 
+// reasonBackingOff is why a pool cannot grow while it waits after failures.
+const reasonBackingOff = "BackingOff"
+
 // maxNamed bounds how many open circuits a condition names.
 const maxNamed = 5
 
@@ -84,7 +87,7 @@ func growth(pool *v1alpha1.NodePool, v *capacity.View, claims int32, now time.Ti
 	}
 	whole, shapes := waits(pool.Status.Backoffs, now)
 	if len(whole) > 0 {
-		return no("BackingOff", strings.Join(whole, "; "))
+		return no(reasonBackingOff, strings.Join(whole, "; "))
 	}
 	return metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "CanGrow", Message: strings.Join(shapes, "; "),
@@ -106,4 +109,17 @@ func waits(backoffs []v1alpha1.PoolBackoff, now time.Time) (whole, shapes []stri
 		}
 	}
 	return whole, shapes[:min(len(shapes), maxNamed)]
+}
+
+// tellStops says in an event that a pool buys no more, of some kind or at all, because of what became of its machines.
+func (p *Planner) tellStops(old, next *v1alpha1.NodePool) {
+	about := Subject{Kind: "NodePool", PodReference: v1alpha1.PodReference{Name: next.Name, UID: next.UID}}
+	braked := meta.FindStatusCondition(next.Status.Conditions, v1alpha1.ConditionBraked)
+	if braked.Status == metav1.ConditionTrue && !meta.IsStatusConditionTrue(old.Status.Conditions, v1alpha1.ConditionBraked) {
+		p.Kube.Event(about, true, braked.Reason, braked.Message)
+	}
+	was, is := meta.FindStatusCondition(old.Status.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(next.Status.Conditions, v1alpha1.ConditionReady)
+	if is.Reason == reasonBackingOff && (was == nil || was.Reason != is.Reason) {
+		p.Kube.Event(about, true, is.Reason, is.Message)
+	}
 }
