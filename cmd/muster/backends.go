@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -35,6 +37,23 @@ func newBackends(live *capacity.Live, r prometheus.Registerer, makers map[v1alph
 	return &backends{live: live, makers: makers, calls: newProviderCalls(r), made: map[string]backend{}}
 }
 
+// checkTime bounds the self-test of a backend.
+const checkTime = 2 * time.Minute
+
+// selfTest tells once, when a backend is made, what is dangerous or missing.
+func (b *backends) selfTest(object *v1alpha1.Provider, p provider.Provider) {
+	if tls := object.Spec.TLS; tls != nil && tls.InsecureSkipVerify {
+		b.warn(object, "InsecureTLS", "spec.tls.insecureSkipVerify trusts any server: set caBundle or fingerprint instead")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+	defer cancel()
+	for _, f := range p.Check(ctx) {
+		if f.Level == provider.LevelError {
+			b.warn(object, "CheckFailed", fmt.Sprintf("%s: %s (%s)", f.Subject, f.Message, f.Hint))
+		}
+	}
+}
+
 // Backend returns the backend of this name.
 func (b *backends) Backend(name string) (provider.Provider, error) {
 	object := b.live.Provider(name)
@@ -54,10 +73,10 @@ func (b *backends) Backend(name string) (provider.Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: %w: %w", name, provider.ErrUnknown, err)
 	}
-	if tls := object.Spec.TLS; tls != nil && tls.InsecureSkipVerify && b.warn != nil {
-		b.warn(object, "InsecureTLS", "spec.tls.insecureSkipVerify trusts any server: set caBundle or fingerprint instead")
-	}
 	p = &measured{name: name, inner: p, calls: b.calls}
+	if b.warn != nil {
+		go b.selfTest(object, p)
+	}
 	b.made[name] = backend{generation: object.Generation, provider: p}
 	return p, nil
 }

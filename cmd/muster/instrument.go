@@ -9,8 +9,9 @@ import (
 	"github.com/muster-sh/muster/provider"
 )
 
-// callTimeout bounds one call to a provider; past it the outcome is unknown.
-const callTimeout = 30 * time.Second
+// callTimeout bounds one call to a provider; past it the outcome is unknown. A Proxmox host that does not answer is given up
+// by its own cluster after 31 s, which says more than our giving up.
+const callTimeout = 45 * time.Second
 
 // providerCalls measures calls to providers from outside.
 type providerCalls struct{ duration *prometheus.HistogramVec }
