@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/policy"
 )
 
 // randomWorld is a small cluster with something of everything, decided by the seed.
@@ -41,7 +42,35 @@ func randomWorld(seed int64) *world {
 	for i := range r.Intn(3) {
 		w.randomClaim(r, i)
 	}
+	for _, p := range w.pools {
+		if own := rand.New(rand.NewSource(seed + int64(len(p.Name)))); own.Intn(3) == 0 {
+			randomLessons(own, p)
+		}
+	}
 	return w
+}
+
+// randomLessons is what a pool may have learned of its shapes: they offer up to 40 % less than promised.
+func randomLessons(r *rand.Rand, p *v1alpha1.NodePool) {
+	shapes := p.Spec.Template.Shapes
+	if p.Spec.Template.Range != nil {
+		sizes := policy.SizesOf(p.Spec.Template.Range)
+		for range 1 + r.Intn(3) {
+			if shape, ok := sizes.Smallest(int64(r.Intn(16_000)), r.Int63n(64<<30)); ok {
+				shapes = append(shapes, shape)
+			}
+		}
+	}
+	p.Status.Template = TemplateHash(p)
+	for _, s := range shapes {
+		c := NewClaim(p, s, 0)
+		offers := promised(c)
+		offers.MilliCPU -= offers.MilliCPU * r.Int63n(40) / 100
+		offers.Memory -= offers.Memory / 100 * r.Int63n(40)
+		p.Status.Shapes = append(p.Status.Shapes, v1alpha1.LearnedShape{
+			Name: s.Name, Capacity: c.Spec.Resources, Allocatable: offers.List(), Nodes: 1,
+		})
+	}
 }
 
 func randomPool(r *rand.Rand, name string) *v1alpha1.NodePool {
