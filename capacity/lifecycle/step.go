@@ -192,7 +192,7 @@ func (s *step) retryLater() bool {
 		return false
 	}
 	st.Errors++
-	again := s.now.Add(errorBackoff(st.Errors, s.c.UID))
+	again := s.now.Add(errorBackoff.Wait(int(st.Errors), string(s.c.UID)))
 	if st.NextAttempt != nil && st.NextAttempt.After(again) {
 		again = st.NextAttempt.Time // never earlier than it was to be
 	}

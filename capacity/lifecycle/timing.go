@@ -1,11 +1,9 @@
 package lifecycle
 
 import (
-	"hash/fnv"
-	"strconv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/muster-sh/muster/policy"
 )
 
 // How long things take, where the claim itself does not say. Step never waits: these become Result.Next.
@@ -15,9 +13,6 @@ const (
 	NoCapacityKept = time.Minute
 	FailedKept     = 10 * time.Minute
 
-	// errorFirst and errorMost bound the back-off after a provider error.
-	errorFirst = time.Second
-	errorMost  = time.Minute
 	// relaunchFirst and relaunchMost bound the wait between two attempts.
 	relaunchFirst = 30 * time.Second
 	relaunchMost  = 5 * time.Minute
@@ -41,12 +36,8 @@ const (
 	launchLookMost  = 15 * time.Second
 )
 
-// errorBackoff is how long to wait after n provider errors in a row: doubling, with a part taken off that depends on
-// the claim, so that claims that failed together do not come back together.
-func errorBackoff(n int32, claim types.UID) time.Duration {
-	d := doubled(errorFirst, errorMost, n-1)
-	return max(errorFirst, d-time.Duration(float64(d)/4*share(claim, n)))
-}
+// errorBackoff is the wait after provider errors in a row. Claims that failed together do not come back together.
+var errorBackoff = policy.Backoff{First: time.Second, Most: time.Minute}
 
 // relaunchBackoff is the wait before the attempt that follows n attempts.
 func relaunchBackoff(n int32) time.Duration { return doubled(relaunchFirst, relaunchMost, n-1) }
@@ -60,13 +51,6 @@ func doubled(first, most time.Duration, times int32) time.Duration {
 		d *= 2
 	}
 	return d
-}
-
-// share is a number in [0,1) that depends on its arguments only.
-func share(claim types.UID, n int32) float64 {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(string(claim) + "/" + strconv.Itoa(int(n))))
-	return float64(h.Sum32()) / (1 << 32)
 }
 
 // launchLook is how long after the last look a machine of this age is looked at again.
