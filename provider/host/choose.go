@@ -78,7 +78,11 @@ func unfit(r provider.Request, h *v1alpha1.Host) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Resources)) {
 		want := r.Resources[name]
-		if has := h.Spec.Resources[name]; has.Cmp(want) < 0 {
+		has, named := h.Spec.Resources[name]
+		if name == corev1.ResourcePods && !named {
+			continue // that is the kubelet's to bound, and not the hardware's
+		}
+		if has.Cmp(want) < 0 {
 			return fmt.Sprintf("less than %s %s", want.String(), name)
 		}
 	}

@@ -71,6 +71,8 @@ func TestChoose(t *testing.T) {
 		"leaves out what is too small":  {ask("cpu", "9"), []*v1alpha1.Host{made(1)}, "", "no free host fits: 1 less than 9 cpu"},
 		"leaves out what lacks a GPU":   {ask("nvidia.com/gpu", "1"), []*v1alpha1.Host{made(1), made(2, has(gpu, "2"))}, "host-02", ""},
 		"leaves out what lacks storage": {ask("ephemeral-storage", "1Ti"), []*v1alpha1.Host{made(1)}, "", "no free host fits: 1 less than 1Ti ephemeral-storage"},
+		"asks no hardware for pods":     {ask("pods", "110"), []*v1alpha1.Host{made(1)}, "host-01", ""},
+		"but a host that names them":    {ask("pods", "110"), []*v1alpha1.Host{made(1, has("pods", "50"))}, "", "no free host fits: 1 less than 110 pods"},
 		"leaves out what is quarantined, claimed, broken, on, or going": {ask(), []*v1alpha1.Host{
 			made(1, in(v1alpha1.HostQuarantined)), made(2, func(h *v1alpha1.Host) { h.Spec.Quarantined = true }),
 			made(3, claimedFor("std")), made(4, failures(3)), made(5, power(host.On)), made(6, power(host.PoweringOn)),

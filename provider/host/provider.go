@@ -190,8 +190,6 @@ func (p *Provider) write(ctx context.Context, h *v1alpha1.Host) (*v1alpha1.Host,
 	if err != nil && !errors.Is(err, ErrConflict) {
 		return nil, fmt.Errorf("%w: %w", provider.ErrUnknown, err)
 	}
-	if err == nil {
-	}
 	return written, err
 }
 

@@ -202,39 +202,39 @@ func (s *Switch) explain(err error, password dial.Secret) error {
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	kind, hint := classify(err)
+	hint, kind := classify(err)
 	return &provider.Error{Op: "BMC " + s.config.Address, Kind: kind, Hint: hint, Err: errors.New(dial.Redact(err.Error(), password))}
 }
 
 // classify says what an answer means. The library joins the errors of a log-in into a text, so those are told by what
 // it writes: a code that does not match is a wrong password, status 0x0d a user that is not there (IPMI 2.0, table 13-15).
-func classify(err error) (kind error, hint string) {
+func classify(err error) (hint string, kind error) {
 	var answer *types.ResponseError
 	text := err.Error()
 	switch {
 	case errors.Is(err, provider.ErrRefused):
-		return provider.ErrRefused, ""
+		return "", provider.ErrRefused
 	case errors.Is(err, dial.ErrForbidden) || strings.Contains(text, dial.ErrForbidden.Error()):
-		return provider.ErrMisconfigured, "no BMC has this address"
+		return "no BMC has this address", provider.ErrMisconfigured
 	case errors.As(err, &answer):
 		switch answer.CompletionCode() {
 		case types.CodeNodeBusy, types.CodeOutOfSpace:
-			return provider.ErrBusy, ""
+			return "", provider.ErrBusy
 		case types.CodeInsufficientPrivilege:
-			return provider.ErrMisconfigured, "the BMC's account needs the privilege level OPERATOR on its LAN channel"
+			return "the BMC's account needs the privilege level OPERATOR on its LAN channel", provider.ErrMisconfigured
 		case types.CodeInvalidCommand, types.CodeParameterOutOfRange, types.CodeNotSupported:
-			return provider.ErrRefused, ""
+			return "", provider.ErrRefused
 		}
 	case status(text, 0x01, 0x0b):
-		return provider.ErrBusy, "all sessions of the BMC are taken"
+		return "all sessions of the BMC are taken", provider.ErrBusy
 	case status(text, 0x09, 0x0a):
-		return provider.ErrMisconfigured, "the BMC's account needs the privilege level OPERATOR on its LAN channel"
+		return "the BMC's account needs the privilege level OPERATOR on its LAN channel", provider.ErrMisconfigured
 	case strings.Contains(text, "mismatch"), strings.Contains(text, "authentication failed"), status(text, 0x0d, 0x0f):
-		return provider.ErrMisconfigured, "see username and password in the Secret, and that the account may use IPMI over LAN"
+		return "see username and password in the Secret, and that the account may use IPMI over LAN", provider.ErrMisconfigured
 	case status(text, 0x04, 0x05, 0x10, 0x11):
-		return provider.ErrMisconfigured, "the BMC takes none of power.cipherSuites"
+		return "the BMC takes none of power.cipherSuites", provider.ErrMisconfigured
 	}
-	return provider.ErrUnknown, ""
+	return "", provider.ErrUnknown
 }
 
 // status reports whether one of these RMCP+ status codes is in a text of the library.

@@ -26,7 +26,7 @@ func (b *BMC) explain(err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	kind, hint := classify(err)
+	hint, kind := classify(err)
 	var fault *schemas.Error
 	if !errors.As(err, &fault) && kind == provider.ErrUnknown { //nolint:errorlint // a kind, not an error chain
 		kind = provider.KindOf(err)
@@ -39,44 +39,44 @@ func (b *BMC) explain(err error) error {
 }
 
 // classify says what an answer means. Statuses not listed leave open what was done.
-func classify(err error) (kind error, hint string) {
+func classify(err error) (hint string, kind error) {
 	var unknownCA x509.UnknownAuthorityError
 	var wrongName x509.HostnameError
 	var verification *tls.CertificateVerificationError
 	if errors.As(err, &unknownCA) || errors.As(err, &wrongName) || errors.As(err, &verification) || errors.Is(err, dial.ErrCertificate) {
-		return provider.ErrMisconfigured, "set power.tls.caBundle or power.tls.fingerprint of the Host; muster hosts probe prints the fingerprint"
+		return "set power.tls.caBundle or power.tls.fingerprint of the Host; muster hosts probe prints the fingerprint", provider.ErrMisconfigured
 	}
 	if errors.Is(err, dial.ErrForbidden) {
-		return provider.ErrMisconfigured, "no BMC has this address"
+		return "no BMC has this address", provider.ErrMisconfigured
 	}
 	if errors.Is(err, errWrongState) {
-		return provider.ErrBusy, ""
+		return "", provider.ErrBusy
 	}
 	switch status := statusOf(err); status {
 	case http.StatusUnauthorized:
-		return provider.ErrMisconfigured, "see username and password in the Secret"
+		return "see username and password in the Secret", provider.ErrMisconfigured
 	case http.StatusForbidden:
-		return provider.ErrMisconfigured, "the BMC's account needs the role Operator"
+		return "the BMC's account needs the role Operator", provider.ErrMisconfigured
 	case http.StatusBadRequest:
 		if says(err, "SYS518", "NotReady", "RAC0679") {
-			return provider.ErrBusy, ""
+			return "", provider.ErrBusy
 		}
-		return provider.ErrRefused, ""
+		return "", provider.ErrRefused
 	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		return provider.ErrRefused, ""
+		return "", provider.ErrRefused
 	case http.StatusConflict, http.StatusLocked, http.StatusTooManyRequests, http.StatusPreconditionFailed, http.StatusPreconditionRequired:
-		return provider.ErrBusy, ""
+		return "", provider.ErrBusy
 	case http.StatusServiceUnavailable:
 		if says(err, "RAC0218", "SessionLimitExceeded") {
-			return provider.ErrBusy, "all sessions of the BMC are taken; they end by themselves after half an hour, or use power.auth: Basic"
+			return "all sessions of the BMC are taken; they end by themselves after half an hour, or use power.auth: Basic", provider.ErrBusy
 		}
-		return provider.ErrBusy, ""
+		return "", provider.ErrBusy
 	default:
 		if status >= 300 && status < 400 {
-			return provider.ErrUnknown, "the BMC redirects, and that is not followed: give the address it redirects to"
+			return "the BMC redirects, and that is not followed: give the address it redirects to", provider.ErrUnknown
 		}
 	}
-	return provider.ErrUnknown, ""
+	return "", provider.ErrUnknown
 }
 
 // says looks for message IDs in a Redfish error, wherever the BMC put them.

@@ -98,7 +98,7 @@ func (b *BMC) openSession(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	resp, err := api.Post(path, map[string]string{"UserName": l.username, "Password": l.password})
+	resp, err := api.Post(path, map[string]string{"UserName": l.username, "Password": l.password}) //nolint:bodyclose // closed below
 	if err != nil {
 		if s := statusOf(err); s == http.StatusNotFound || s == http.StatusMethodNotAllowed || s == http.StatusNotImplemented {
 			b.basic = true
@@ -122,7 +122,7 @@ func (b *BMC) closeLame(ctx context.Context, token, session string) {
 		return
 	}
 	if api, err := b.client(ctx); err == nil {
-		_, _ = api.Delete(session)
+		_, _ = api.Delete(session) //nolint:bodyclose // the library closes it
 	}
 }
 
