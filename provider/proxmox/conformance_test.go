@@ -90,7 +90,7 @@ func (r *rig) provider(t *testing.T) *proxmox.Provider {
 		defer r.mu.Unlock()
 		return map[string][]byte{"tokenID": []byte(tokenID), "tokenSecret": []byte(r.token)}, nil
 	}
-	p, err := proxmox.New(proxmox.Config{Name: "px", Endpoint: r.server.URL, Spec: r.spec, Now: r.now, ViewAge: r.viewAge,
+	p, err := proxmox.New(proxmox.Config{Name: "px", Endpoint: r.server.URL, Spec: r.spec, Now: r.now, ViewAge: r.viewAge, Pause: time.Millisecond,
 		Credentials: &dial.Credentials{Read: read, Now: r.now}, Transport: r.wire})
 	require.NoError(t, err)
 	return p

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	pve "github.com/luthermonson/go-proxmox"
 	corev1 "k8s.io/api/core/v1"
@@ -325,10 +324,10 @@ func (p *Provider) act(ctx context.Context, f *found, what, method, path string,
 
 // patient repeats what a lock stood in the way of; nothing was done then.
 func (p *Provider) patient(ctx context.Context, do func() (upid, error)) (upid, error) {
-	const tries, first = 3, 100 * time.Millisecond
+	const tries = 3
 	for try := 1; ; try++ {
 		id, err := do()
-		if err == nil || try == tries || !errors.Is(err, provider.ErrBusy) || dial.Wait(ctx, dial.Jitter(first<<try)) != nil {
+		if err == nil || try == tries || !errors.Is(err, provider.ErrBusy) || dial.Wait(ctx, dial.Jitter(p.config.Pause<<try)) != nil {
 			return id, err
 		}
 	}

@@ -30,6 +30,8 @@ type Config struct {
 	Now       func() time.Time
 	// ViewAge is how old a look at the cluster may be when it is used again; 0 looks each time.
 	ViewAge time.Duration
+	// Pause is the first wait before something is tried again; 200 ms unless given.
+	Pause time.Duration
 }
 
 // Provider makes machines on one Proxmox VE cluster.
@@ -71,8 +73,11 @@ func New(c Config) (*Provider, error) {
 	if err := checkOptions(c.Spec.VMOptions); err != nil {
 		return nil, err
 	}
+	if c.Pause <= 0 {
+		c.Pause = 200 * time.Millisecond
+	}
 	breaker := &dial.Breaker{Next: c.Transport, Failures: 5, Cool: 15 * time.Second, Now: c.Now}
-	retry := &dial.Retry{Next: breaker, Attempts: 3, First: 200 * time.Millisecond}
+	retry := &dial.Retry{Next: breaker, Attempts: 3, First: c.Pause}
 	return &Provider{config: c, spec: c.Spec, client: newClient(c.Endpoint, c.Credentials, retry), now: c.Now,
 		works: map[int]*work{}, reserved: map[int]owner{}, known: map[int]knownMark{}, started: map[int]owner{},
 		deleting: map[int]owner{}}, nil
