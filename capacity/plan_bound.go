@@ -1,8 +1,10 @@
 package capacity
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // floor works out what the pods of a plan cost at the least, if machines could be bought in fractions and pods be cut in
@@ -42,11 +44,36 @@ func (p *planner) lowerBound() float64 {
 			b.add(pod)
 		}
 	}
+	b.distinct()
 	rows := b.rows()
 	for _, s := range p.market.vendors {
 		rows = append(rows, b.minimum(s, bought[s.pool.Name]))
 	}
 	return b.cover(rows)
+}
+
+// distinct leaves out machines that are like another one in all that rows tell apart: pools often sell the same shapes.
+func (b *floor) distinct() {
+	known, kept := map[string]bool{}, b.sale[:0]
+	var text []byte
+	for _, m := range b.sale {
+		text = binary.LittleEndian.AppendUint64(text[:0], math.Float64bits(m.cost))
+		for _, n := range m.room {
+			text = binary.LittleEndian.AppendUint64(text, uint64(n))
+		}
+		family := slices.Index(b.families, m.family)
+		for _, c := range b.parties {
+			text = strconv.AppendBool(text, c.admitted[family])
+		}
+		if text = strconv.AppendBool(text, m.vendor.sizes != nil); m.vendor.pool.Spec.Limits.MinNodes > 0 {
+			text = append(text, m.vendor.pool.Name...)
+		}
+		if !known[string(text)] {
+			known[string(text)] = true
+			kept = append(kept, m)
+		}
+	}
+	b.sale = kept
 }
 
 // offer lists what a pool could sell. Nobody can buy from one that may not grow now.

@@ -35,7 +35,7 @@ func (b *floor) program(rows []row) (scaled []row, costs []float64) {
 	for _, r := range rows {
 		if r.need > 0 {
 			asked = append(asked, r)
-			scaled = append(scaled, row{need: 1})
+			scaled = append(scaled, row{need: 1, offers: make([]float64, 0, len(b.sale))})
 		}
 	}
 	known := map[string]bool{}

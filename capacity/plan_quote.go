@@ -76,8 +76,12 @@ func (d *draft) newQuote(sellers []*vendor) *quote {
 
 // list notes what is for sale, and works out the price of each kind.
 func (q *quote) list(d *draft, sellers []*vendor) {
-	var rooms [][]float64
-	var costs []float64
+	most := 0
+	for _, s := range sellers {
+		most += max(len(s.fixed), 1)
+	}
+	rooms, costs := make([][]float64, 0, most), make([]float64, 0, most)
+	q.offers = make([]item, 0, most)
 	for _, s := range sellers {
 		offers := s.onSale(d.budgets[s])
 		amounts := make([]float64, len(offers)*len(d.kinds))
