@@ -188,7 +188,7 @@ func (p *Provider) Get(ctx context.Context, m provider.Machine) (provider.Machin
 type cloneError struct{ failure string }
 
 func (e *cloneError) Error() string        { return e.failure }
-func (e *cloneError) Is(target error) bool { return target == errAbsent } //nolint:errorlint // the very value
+func (e *cloneError) Is(target error) bool { return target == errAbsent }
 
 // observe finds the machine of a claim and says what goes on with it.
 func (p *Provider) observe(ctx context.Context, uid types.UID, id provider.ID) (*found, error) {
