@@ -69,6 +69,7 @@ func PlanWithin(v *View, now time.Time, looks int64) Plan {
 	p.sim.Afford(looks / 2)
 	p.brake()
 	p.buy()
+	p.rank()
 	p.putOff()
 	p.reserve()
 	p.keepMinimum()

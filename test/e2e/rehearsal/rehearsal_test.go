@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	clusters = flag.Int("clusters", 150, "how many clusters are tried")
+	clusters = flag.Int("clusters", 200, "how many clusters are tried")
 	first    = flag.Uint64("seed", 1, "the seed of the first; the others follow")
 	shuffled = flag.Bool("shuffled", false, "the scheduler tries pods of a priority in any order, not in that of their making")
 	paused   = flag.Bool("paused", false, "the scheduler sleeps until all machines are there, also for pods that fit before")

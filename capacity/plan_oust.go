@@ -1,0 +1,139 @@
+package capacity
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// oustRounds bounds how often those who were ousted are looked at again.
+const oustRounds = 4
+
+// rank sees to it that no less important pod has a machine where a more important one has none.
+func (p *planner) rank() {
+	p.raise()
+	for range oustRounds {
+		if p.sim.Spent() || !p.left() || !p.oust() {
+			return
+		}
+		p.settleAll()
+	}
+}
+
+// oust gives pods for which no machine may be bought the room on machines of this plan that it has for less important
+// ones: once the machines are there, the filter would let them take it anyway. It says whether any pod was helped.
+func (p *planner) oust() bool {
+	helped := false
+	for _, b := range p.batches {
+		c := cmp.Or(b.plain, b.class)
+		if len(b.pods) == 0 || c.ask.Unjudged.Code != "" {
+			continue
+		}
+		places := slices.DeleteFunc(slices.Clone(p.trusted(p.ordered, c.ask)), func(pl *place) bool {
+			least := slices.MinFunc(p.plan.Creates[pl.create].Pods, func(x, y *Pod) int { return cmp.Compare(x.Priority, y.Priority) })
+			return least.Priority >= b.priority || !p.sim.Admits(c.sim, pl.Place).Fits
+		})
+		for len(b.pods) > 0 && p.oustFor(b, c, places) {
+			helped = true
+		}
+	}
+	return helped
+}
+
+// oustFor helps the first pod of a batch.
+func (p *planner) oustFor(b *batch, c *class, places []*place) bool {
+	for _, pl := range places {
+		create := &p.plan.Creates[pl.create]
+		before := p.sim.Mark()
+		gone, ok := p.makeWay(c.sim, pl, lessImportant(create.Pods, b.priority))
+		if !ok || c.social && !p.sim.Still(c.sim, pl.Place) || !p.sound(gone) {
+			p.sim.Rewind(before)
+			continue
+		}
+		first := b.pods[0]
+		b.pods = b.pods[1:]
+		create.drop(gone)
+		create.carry(first.Pod)
+		p.plan.Outcomes[first.Pod.UID] = Outcome{Fate: Ordered, Claim: create.Claim.Name}
+		p.giveBack(gone)
+		return true
+	}
+	return false
+}
+
+// sound says whether all pods on machines of this plan may still be there, but for those that are gone.
+func (p *planner) sound(gone []*Pod) bool {
+	for _, pl := range p.ordered {
+		for _, pod := range p.plan.Creates[pl.create].Pods {
+			if !slices.Contains(gone, pod) && !p.sim.Still(p.sim.Class(pod), pl.Place) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// lessImportant are the pods below a priority, the least important first.
+func lessImportant(pods []*Pod, than int32) []*Pod {
+	var out []*Pod
+	for _, pod := range pods {
+		if pod.Priority < than {
+			out = append(out, pod)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Pod) int { return cmp.Compare(a.Priority, b.Priority) })
+	return out
+}
+
+// makeWay takes pods off a machine until one of a class may be put there, puts it there, and puts back whom that leaves
+// room. It returns those that are gone; where all of them together are not enough, nothing changes.
+func (p *planner) makeWay(c *Class, pl *place, victims []*Pod) (gone []*Pod, ok bool) {
+	for _, v := range victims {
+		p.sim.Take(p.sim.Class(v), pl.Place, 1)
+		gone = append(gone, v)
+		if ok = p.sim.Judge(c, pl.Place).Fits; ok {
+			break
+		}
+	}
+	if ok {
+		p.sim.Put(c, pl.Place, 1)
+	}
+	for i := len(gone) - 1; i >= 0; i-- {
+		v := p.sim.Class(gone[i])
+		if !ok || p.sim.Judge(v, pl.Place).Fits {
+			p.sim.Put(v, pl.Place, 1)
+			gone = slices.Delete(gone, i, i+1)
+		}
+	}
+	return gone, ok
+}
+
+// giveBack counts pods as left again.
+func (p *planner) giveBack(pods []*Pod) {
+	for _, s := range p.v.Shortfalls {
+		if !slices.ContainsFunc(pods, func(pod *Pod) bool { return pod.UID == s.Pod.UID }) {
+			continue
+		}
+		delete(p.plan.Outcomes, s.Pod.UID)
+		of := p.sim.Class(s.Pod)
+		for _, b := range p.batches {
+			if b.class.sim.Base() == of && b.priority == s.Pod.Priority && b.late == s.Late {
+				b.pods = append(b.pods, s)
+				break
+			}
+		}
+	}
+}
+
+// drop takes pods out of those that the machine is bought for.
+func (c *Create) drop(pods []*Pod) {
+	gone := func(uid types.UID) bool {
+		return slices.ContainsFunc(pods, func(p *Pod) bool { return p.UID == uid })
+	}
+	c.Pods = slices.DeleteFunc(c.Pods, func(p *Pod) bool { return gone(p.UID) })
+	c.Claim.Spec.Reserved = c.Claim.Spec.Reserved[:0]
+	for _, p := range c.Pods {
+		c.Claim.Spec.Reserved = append(c.Claim.Spec.Reserved, p.Ref())
+	}
+}
