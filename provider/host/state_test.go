@@ -3,6 +3,7 @@ package host_test
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -302,8 +303,9 @@ func TestACrashBetweenIntentAndDeedLosesNothing(t *testing.T) {
 			rack, lamps := rackOf(t, 2)
 			m, err := rack.Provider.Create(t.Context(), ask())
 			require.NoError(t, err)
-			left := n
-			rack.Keeper.Leading = func() bool { left--; return left >= 0 }
+			var left atomic.Int64
+			left.Store(int64(n))
+			rack.Keeper.Leading = func() bool { return left.Add(-1) >= 0 }
 			rack.Advance(t, time.Minute)
 			after := hosttest.NewRack(rack.Keeper.Switches)
 			after.Clock, after.Objects = rack.Clock, rack.Objects
