@@ -106,7 +106,7 @@ func (d *draft) packEvenly(b *blueprint, free vector, first int, carried []packe
 	carried = d.lead(b, first, free, carried)
 	m := d.newMeasure(b, free)
 	for {
-		best := -1
+		var best int
 		if best, open = d.suits(m, open, b, free); best < 0 {
 			return carried
 		}
@@ -116,7 +116,7 @@ func (d *draft) packEvenly(b *blueprint, free vector, first int, carried []packe
 			if !found {
 				break
 			}
-			taken := 0
+			var taken int
 			most := min(n, d.available(batch))
 			carried, taken = d.add(batch, free.times(d.batches[batch].class.need, most), free, carried)
 			m.take(d.quote.needs[batch], taken)
