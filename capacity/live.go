@@ -62,6 +62,7 @@ type Live struct {
 	listeners  []chan struct{}
 
 	nominated map[types.UID]bool     // pods that were ever seen with status.nominatedNodeName
+	naming    map[types.UID]string   // where this process nominates pods
 	expected  map[types.UID]string   // where the last plan sends pods that fit
 	reserving int                    // pods that room is kept for, on all nodes
 	took      map[types.UID][]string // see Claim.Took, by claim
@@ -80,7 +81,7 @@ func (s Schedulers) Ours(name string) bool { return s.Place.Has(name) || s.Guard
 // NewLive makes an empty cluster.
 func NewLive(schedulers Schedulers) *Live {
 	return &Live{
-		nominated: map[types.UID]bool{}, took: map[types.UID][]string{}, templates: map[string]template{},
+		nominated: map[types.UID]bool{}, naming: map[types.UID]string{}, took: map[types.UID][]string{}, templates: map[string]template{},
 		schedulers: schedulers, asks: NewCompiler(), calls: newCallLog(), gone: newCache[types.UID, bool](rememberedGone),
 		nodes: map[string]*entry{}, claimed: multimap[string, *entry]{},
 		byProvider: multimap[string, *entry]{}, byUUID: multimap[string, *entry]{},

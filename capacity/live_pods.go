@@ -85,6 +85,7 @@ func (l *Live) ForgetPod(uid types.UID) {
 	delete(l.pods, uid)
 	delete(l.placed, uid)
 	delete(l.nominated, uid)
+	delete(l.naming, uid)
 	l.gone.Add(uid, true)
 	l.calls.forget(uid)
 	l.release(uid)
@@ -141,7 +142,8 @@ func (l *Live) uncount(p *Pod) {
 // is not taken up again.
 func (l *Live) followHold(old, p *Pod, now time.Time) {
 	h := l.holds[p.UID]
-	if (h == nil || h.nominated) && l.schedulers.Place.Has(p.Scheduler) && sentSince(old, p) {
+	if (h == nil || h.nominated) && l.schedulers.Place.Has(p.Scheduler) && sentSince(old, p) &&
+		(p.Node != "" || l.naming[p.UID] != p.Nominated) {
 		l.strangers = now
 	}
 	switch {

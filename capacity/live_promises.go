@@ -101,3 +101,10 @@ func (l *Live) EndNomination(uid types.UID, now time.Time) {
 	}
 	l.changed()
 }
+
+// Naming says that this process is about to nominate a node for a pod: the nomination is no sign of answers from elsewhere.
+func (l *Live) Naming(uid types.UID, node string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.naming[uid] = node
+}

@@ -72,6 +72,7 @@ func (p *Planner) noteNominated(ctx context.Context, claim *v1alpha1.NodeClaim, 
 
 func (p *Planner) name(pod *capacity.Pod, node string, now time.Time) {
 	p.Live.Nudged(pod.UID, now)
+	p.Live.Naming(pod.UID, node)
 	p.Teller.Nominate(pod, node, func() bool { return p.Live.Held(pod.UID) == "" })
 	if p.named == nil {
 		p.named = map[types.UID]time.Time{}

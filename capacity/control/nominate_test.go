@@ -62,6 +62,7 @@ func TestAPodIsNominatedOnceWhenItsNodeTakesPods(t *testing.T) {
 		require.Equal(t, []string{"nominate wants p-000", "bind wants p-000"}, th.log())
 		require.Equal(t, []types.UID{"wants"}, th.claim("p-000").Status.Nominated)
 		require.NotContains(t, th.told("wants"), "RoomAvailable", "the nomination was the wake-up")
+		require.Zero(t, th.live.StrangerBound(), "nobody else's answer: the filter goes on")
 	})
 }
 
