@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/control"
 	"github.com/muster-sh/muster/provider"

@@ -48,14 +48,15 @@ func reopenings(v *capacity.View) (out []Reopening) {
 // arrived says that a pod will stay on the node unless somebody evicts it.
 func arrived(p *capacity.Pod) bool { return !p.Resident() && !p.Terminating }
 
-// closing are the claims whose release may still be taken back, the last to be closed first.
+// closing are the claims whose release may still be taken back, the last to be closed first. A release that somebody else
+// asked for is not ours to take back.
 func closing(v *capacity.View) []*capacity.Claim {
 	var out []*capacity.Claim
 	for _, c := range v.Claims {
 		_, seen := v.Seen[c.Node.Name]
 		state := c.Object.Status.State
-		if seen && c.Object.Spec.Release != nil && c.Object.DeletionTimestamp == nil &&
-			(state == v1alpha1.ClaimReady || state == v1alpha1.ClaimDraining) {
+		ours := c.Object.Spec.Release != nil && c.Object.Spec.Release.Reason == string(Idle)
+		if seen && ours && c.Object.DeletionTimestamp == nil && (state == v1alpha1.ClaimReady || state == v1alpha1.ClaimDraining) {
 			out = append(out, c)
 		}
 	}

@@ -121,6 +121,13 @@ func TestReopen(t *testing.T) {
 				w.live.SetPod(waiting("a", "3"), start)
 			},
 		},
+		"somebody else asked for the release": {
+			build: func(w *world) {
+				w.closed(0, 0, func(c *v1alpha1.NodeClaim) { c.Spec.Release.Reason = "Maintenance" })
+				w.live.SetPod(pod("still-there", "p-000"), start)
+				w.live.SetPod(waiting("a", "2"), start)
+			},
+		},
 		"somebody else cordoned the node": {
 			build: func(w *world) {
 				w.closed(0, 0)

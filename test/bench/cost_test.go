@@ -12,7 +12,7 @@ import (
 
 // Two seeds of each mix run beside the stories; make -C test/bench cost looks at twenty.
 var (
-	seeds  = flag.Int("seeds", 2, "clusters of each resources-only mix")
+	seeds  = flag.Int("seeds", 2, "clusters of each mix")
 	sizes  = []int{100, 1000}
 	larger = flag.Int("mixed", 0, "a further size of Karpenter's mix, in pods")
 )
@@ -22,7 +22,11 @@ func TestCostOfMixedPods(t *testing.T) {
 	m := newMarket()
 	for _, n := range append(slices.Clone(sizes), *larger) {
 		if n > 0 {
-			t.Run(fmt.Sprintf("%d pods", n), func(t *testing.T) { m.requireCheap(t, mixed(1, n)) })
+			t.Run(fmt.Sprintf("%d pods", n), func(t *testing.T) {
+				for seed := range uint64(*seeds) {
+					m.requireCheap(t, mixed(seed, n))
+				}
+			})
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (b *BMC) openSession(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	resp, err := api.Post(path, map[string]string{"UserName": l.username, "Password": l.password}) //nolint:bodyclose // closed below
+	resp, err := api.Post(path, map[string]string{"UserName": l.username, "Password": l.password})
 	if err != nil {
 		if s := statusOf(err); s == http.StatusNotFound || s == http.StatusMethodNotAllowed || s == http.StatusNotImplemented {
 			b.basic = true
@@ -122,7 +122,7 @@ func (b *BMC) closeLame(ctx context.Context, token, session string) {
 		return
 	}
 	if api, err := b.client(ctx); err == nil {
-		_, _ = api.Delete(session) //nolint:bodyclose // the library closes it
+		drop(api.Delete(session))
 	}
 }
 
@@ -149,9 +149,16 @@ func (b *BMC) leave(ctx context.Context) {
 	if b.api != nil && b.login.session != "" {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		defer cancel()
-		_, _ = b.api.WithContext(ctx).Delete(b.login.session)
+		drop(b.api.WithContext(ctx).Delete(b.login.session))
 	}
 	b.forget()
+}
+
+// drop closes an answer that nobody reads.
+func drop(resp *http.Response, err error) {
+	if err == nil {
+		_ = resp.Body.Close()
+	}
 }
 
 func (b *BMC) forget() {

@@ -32,7 +32,6 @@ type cluster struct {
 	pending []types.UID
 	claims  []*v1alpha1.NodeClaim
 	call    uint64
-	said    capacity.Plan
 }
 
 var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
