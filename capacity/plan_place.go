@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -63,7 +64,8 @@ func (p *planner) findExpected() {
 	}
 }
 
-// arrive has the machines in flight come, by name. Before that they are nothing that kube-scheduler counts with.
+// arrive has the machines in flight come, by name: first those that nobody is coming to any more, so that none is left
+// empty for room that another has beside its own pods. Before that they are nothing that kube-scheduler counts with.
 func (p *planner) arrive() {
 	short := make(map[types.UID]bool, len(p.v.Shortfalls))
 	for _, s := range p.v.Shortfalls {
@@ -75,6 +77,9 @@ func (p *planner) arrive() {
 			p.coming = append(p.coming, p.newComing(c, p.v.Reserved[c.Object.Name], short))
 		}
 	}
+	slices.SortStableFunc(p.coming, func(a, b *place) int {
+		return cmp.Compare(min(len(p.v.Reserved[a.Claim.Name]), 1), min(len(p.v.Reserved[b.Claim.Name]), 1))
+	})
 	p.findHomes()
 }
 
