@@ -2,13 +2,18 @@ package bench
 
 import (
 	"fmt"
+	"iter"
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/muster-sh/muster/capacity"
 )
 
 // BenchmarkGrowth is Muster alone on ever more pods.
@@ -23,21 +28,45 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
-// BenchmarkResident is the most memory that was ever resident: the pods' own objects, the view of them and the plan.
-// Run one of them in a process.
+// BenchmarkResident is the most memory that was ever resident with the pods in a live view, a View of it and the plan. Pods
+// come one by one, as a watch brings them, and nobody keeps their objects. Run one of them in a process.
 func BenchmarkResident(b *testing.B) {
 	for _, c := range []struct {
 		name string
-		pods func() []*corev1.Pod
+		pods iter.Seq[*corev1.Pod]
 	}{
-		{"pods=10000/mixed", func() []*corev1.Pod { return mixed(1, 10_000) }},
-		{"pods=100000/usual", func() []*corev1.Pod { return named("usual", 100_000) }},
-		{"pods=100000/tailed", func() []*corev1.Pod { return named("tailed", 100_000) }},
+		{"pods=10000/mixed", slices.Values(mixed(1, 10_000))},
+		{"pods=100000/usual", oneByOne("usual", 100_000)},
+		{"pods=100000/tailed", oneByOne("tailed", 100_000)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			alone(b, c.pods())
+			onOneCore(b)
+			live := newMarket().live(c.pods)
+			for b.Loop() {
+				if plan := capacity.NewPlan(live.View(), now); len(plan.Creates) == 0 {
+					b.Fatal("nothing is bought")
+				}
+			}
 			b.ReportMetric(resident(b), "resident-MiB")
+			runtime.KeepAlive(live)
 		})
+	}
+}
+
+// oneByOne is resources-only pods of a distribution.
+func oneByOne(distribution string, n int) iter.Seq[*corev1.Pod] {
+	return func(yield func(*corev1.Pod) bool) {
+		m := newMaker(1)
+		for _, d := range distributions {
+			if d.name == distribution {
+				m.size = d.of(m)
+			}
+		}
+		for range n {
+			if !yield(m.plain(1)[0]) {
+				return
+			}
+		}
 	}
 }
 

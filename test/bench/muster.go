@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"iter"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,18 +18,21 @@ import (
 var now = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 // view is a cluster without nodes in which the pods wait.
-func (m *market) view(pods []*corev1.Pod) *capacity.View {
+func (m *market) view(pods []*corev1.Pod) *capacity.View { return m.live(slices.Values(pods)).View() }
+
+// live is such a cluster as muster serve has it: of each pod it keeps what planning needs, and not the pod.
+func (m *market) live(pods iter.Seq[*corev1.Pod]) *capacity.Live {
 	live := capacity.NewLive(capacity.Schedulers{Guard: sets.New(corev1.DefaultSchedulerName)})
 	live.SetProvider(&v1alpha1.Provider{ObjectMeta: metav1.ObjectMeta{Name: "sim"}, Spec: v1alpha1.ProviderSpec{Type: "sim"}})
 	for _, p := range m.pools {
 		live.SetPool(p)
 	}
-	for _, p := range pods {
+	for p := range pods {
 		live.SetPod(p, now)
 		live.Want(p.UID, now)
 	}
 	live.Expire(now)
-	return live.View()
+	return live
 }
 
 // muster plans for the pods of a view. Only NewPlan is timed: a running Muster keeps its view up to date pod by pod.
