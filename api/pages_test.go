@@ -34,3 +34,14 @@ func TestPagesLinkToWhatIsThere(t *testing.T) {
 	}
 	require.Greater(t, links, 5)
 }
+
+// A page that nobody finds from the front was written for nobody.
+func TestTheFrontPageNamesEveryPage(t *testing.T) {
+	front, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	pages, err := filepath.Glob("../docs/*.md")
+	require.NoError(t, err)
+	for _, page := range pages {
+		require.Contains(t, string(front), "](docs/"+filepath.Base(page)+")")
+	}
+}
