@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 
-	pve "github.com/luthermonson/go-proxmox"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/muster-sh/muster/provider"
@@ -81,153 +77,6 @@ func failedTask(op, failure string) error {
 	return &provider.Error{Op: op, Kind: kind, Hint: hint, Err: errors.New(failure)}
 }
 
-// reserve answers with the number of a kept machine of this pool and shape, or with a free one. The same attempt is
-// answered with the same number as long as this process remembers.
-func (p *Provider) reserve(ctx context.Context, op string, v *view, r provider.Request) (provider.Machine, error) {
-	kept, err := p.keptFor(ctx, v, r)
-	if err != nil {
-		return provider.Machine{}, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	who := owner{r.ClaimUID, r.Attempt}
-	for vmid, o := range p.reserved {
-		if o == who && (v.guest(vmid) == nil || slices.Contains(kept, vmid)) {
-			return p.reservation(vmid, r), nil
-		}
-	}
-	for _, vmid := range kept {
-		if _, taken := p.reserved[vmid]; !taken {
-			p.reserved[vmid] = who
-			return p.reservation(vmid, r), nil
-		}
-	}
-	size := int(p.spec.VMIDs.Max-p.spec.VMIDs.Min) + 1
-	for i := range size {
-		vmid := int(p.spec.VMIDs.Min) + (start(who, size)+i)%size
-		_, taken := p.reserved[vmid]
-		if !taken && p.works[vmid] == nil && v.guest(vmid) == nil {
-			p.reserved[vmid] = who
-			return p.reservation(vmid, r), nil
-		}
-	}
-	return provider.Machine{}, &provider.Error{Op: op, Kind: provider.ErrNoCapacity, Hint: "widen spec.proxmox.vmids",
-		Err: fmt.Errorf("all numbers from %d to %d are taken", p.spec.VMIDs.Min, p.spec.VMIDs.Max)}
-}
-
-// start is where the search for a free number begins: claims that look at the same time look at different numbers.
-func start(o owner, size int) int {
-	h := fnv.New32a()
-	_, _ = fmt.Fprintf(h, "%s/%d", o.uid, o.attempt)
-	return int(h.Sum32()) % size
-}
-
-func (p *Provider) reservation(vmid int, r provider.Request) provider.Machine {
-	return provider.Machine{ID: provider.ID(strconv.Itoa(vmid)), Claim: r.Claim, ClaimUID: r.ClaimUID, Attempt: r.Attempt,
-		State: provider.StateReserved}
-}
-
-func (p *Provider) release(vmid int, r provider.Request) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.reserved[vmid] == (owner{r.ClaimUID, r.Attempt}) {
-		delete(p.reserved, vmid)
-	}
-}
-
-// clone chooses a template and a host and asks for the clone.
-func (p *Provider) clone(ctx context.Context, op string, v *view, vmid int, r provider.Request) (provider.Machine, error) {
-	templates, err := p.templates(ctx, v)
-	if err != nil {
-		return provider.Machine{}, err
-	}
-	w, t, err := p.choose(op, v, templates, vmid, r)
-	if err != nil {
-		return provider.Machine{}, err
-	}
-	m := mark{Provider: p.config.Name, Claim: r.Claim, UID: r.ClaimUID, Attempt: r.Attempt, Pool: r.Pool, Shape: r.Shape,
-		Keep: r.Keep, Stage: stageCloned}
-	options := &pve.VirtualMachineCloneOptions{NewID: vmid, Name: nameOf(r.Claim, r.Attempt), Description: m.note(p.spec.Description),
-		Pool: p.spec.Pool}
-	if p.spec.Clone == "Full" {
-		options.Full, options.Storage = true, p.spec.Storage
-	}
-	if w.host != t.row.Node {
-		options.Target = w.host
-	}
-	what := fmt.Sprintf("%s: clone template %d to VM %d on host %s", op, t.row.vmid(), vmid, w.host)
-	id, err := p.patient(ctx, func() (upid, error) {
-		return p.client.task(ctx, what, http.MethodPost, qemu(t.row.Node, t.row.vmid())+"/clone", options)
-	})
-	if err != nil && !errors.Is(err, provider.ErrUnknown) {
-		p.finish(w)
-		return provider.Machine{}, err
-	}
-	p.mu.Lock()
-	w.id, w.there = id, taken(err)
-	p.mu.Unlock()
-	p.changes.Add(1)
-	if err != nil && !w.there {
-		return provider.Machine{}, err
-	}
-	return p.machine(p.unborn(w)), nil
-}
-
-// taken says that a clone was refused because its number is in use. The number was reserved for this very claim, so it is
-// taken for our own, of a call whose answer was lost; its notes will tell.
-func taken(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "already exists")
-}
-
-// choose takes a place for the clone under the lock, so that machines asked for at once count each other.
-func (p *Provider) choose(op string, v *view, templates []template, vmid int, r provider.Request) (*work, template, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	cores, megabytes, err := sizeOf(r)
-	if err != nil {
-		return nil, template{}, err
-	}
-	overhead := 0.0
-	if q := p.spec.Placement.MemoryOverhead; q != nil {
-		overhead = q.AsApproximateFloat64()
-	}
-	need := want{CPU: float64(cores), Memory: float64(megabytes)*mebi + overhead}
-	name, err := place(p.hosts(v, templates, r.Pool, overhead), need, &p.spec.Placement, p.last)
-	if err != nil {
-		return nil, template{}, &provider.Error{Op: op, Kind: provider.ErrNoCapacity, Err: err}
-	}
-	t := templateFor(templates, name)
-	storage := t.storage
-	if p.spec.Storage != "" {
-		storage = p.spec.Storage
-	}
-	onHost, onStorage := 0, 0
-	for _, w := range p.works {
-		if w.what == "clone" && w.source == t.row.Node {
-			onHost++
-		}
-		if w.what == "clone" && w.storage == storage {
-			onStorage++
-		}
-	}
-	if onHost >= limit(p.spec.MaxClonesPerHost, 4) || onStorage >= limit(p.spec.MaxClonesPerStorage, 8) {
-		return nil, template{}, &provider.Error{Op: op, Kind: provider.ErrBusy,
-			Err: fmt.Errorf("%d clones run from host %s and %d on storage %s", onHost, t.row.Node, onStorage, storage)}
-	}
-	p.last = name
-	w := &work{owner: owner{r.ClaimUID, r.Attempt}, what: "clone", vmid: vmid, claim: r.Claim, asked: p.now(), host: name,
-		source: t.row.Node, storage: storage, pool: r.Pool, need: need}
-	p.works[vmid] = w
-	return w, t, nil
-}
-
-func limit(set int32, unset int) int {
-	if set > 0 {
-		return int(set)
-	}
-	return unset
-}
-
 // proceed takes a VM that does not run and on which nothing goes on to its next step.
 func (p *Provider) proceed(ctx context.Context, r provider.Request, f *found) (provider.Machine, error) {
 	if f.mark.Stage == stageCloned {
@@ -284,25 +133,6 @@ func (p *Provider) wake(ctx context.Context, r provider.Request, at *row) (provi
 	delete(p.deleting, f.row.vmid())
 	p.mu.Unlock()
 	return p.machine(f), nil
-}
-
-// keptFor lists the kept machines that fit, by their number.
-func (p *Provider) keptFor(ctx context.Context, v *view, r provider.Request) ([]int, error) {
-	var kept []int
-	for i := range v.guests {
-		at := &v.guests[i]
-		if !p.candidate(at) || !at.tagged(tagKept) {
-			continue
-		}
-		m, ours, err := p.markOf(ctx, at)
-		if err != nil {
-			return nil, err
-		}
-		if ours && m.Stage == stageKept && m.Pool == r.Pool && m.Shape == r.Shape {
-			kept = append(kept, at.vmid())
-		}
-	}
-	return kept, nil
 }
 
 // act asks for a task on a VM.
