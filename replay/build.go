@@ -37,7 +37,7 @@ func (w *World) build() error {
 	}}
 	w.scheduler = newScheduler(w.agenda, w.api, *o.Delays, Scheduler, client)
 	w.scheduler.exact = o.Exact
-	w.kube = &kube{api: w.api, evict: w.pods.stop, record: w.event}
+	w.kube = &kube{api: w.api, evict: w.pods.evict, record: w.event}
 	w.api.watch(0, w.note)
 	for _, p := range providers {
 		p = p.DeepCopy()

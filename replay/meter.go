@@ -43,6 +43,7 @@ type machineKey struct {
 type bought struct {
 	pool, shape string
 	cost        float64 // for an hour
+	watts       float64
 	from, to    time.Time
 	used        bool // a pod that is no DaemonSet's was bound to its node
 }
@@ -86,22 +87,25 @@ func (m *meter) saw(machine provider.Machine) {
 	}
 	b := &bought{from: machine.Created}
 	if c := m.api.claims[machine.Claim]; c != nil && c.UID == machine.ClaimUID {
-		b.pool, b.shape, b.cost = c.Spec.Pool, c.Spec.Shape, m.cost(c)
+		b.pool, b.shape = c.Spec.Pool, c.Spec.Shape
+		s := m.shapeOf(c)
+		b.cost, b.watts = policy.Cost(s), float64(s.Watts)
 	}
 	m.machines[key] = b
 	m.byNode[machine.NodeName] = b
 	m.order = append(m.order, b)
 }
 
-func (m *meter) cost(c *v1alpha1.NodeClaim) float64 {
+// shapeOf is the shape of a claim; a size of a range has no price and no watts of its own.
+func (m *meter) shapeOf(c *v1alpha1.NodeClaim) v1alpha1.Shape {
 	if pool := m.api.pools[c.Spec.Pool]; pool != nil {
 		for _, s := range pool.Spec.Template.Shapes {
 			if s.Name == c.Spec.Shape {
-				return policy.Cost(s)
+				return s
 			}
 		}
 	}
-	return policy.Cost(v1alpha1.Shape{Resources: c.Spec.Resources})
+	return v1alpha1.Shape{Resources: c.Spec.Resources}
 }
 
 func (m *meter) gone(machine sim.Machine) {

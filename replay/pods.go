@@ -39,6 +39,7 @@ type pods struct {
 	timed   int // lives under way that end by themselves
 	arrived int
 	again   int // pods that were made again
+	evicted int
 }
 
 func newPods(a *agenda, api *api, d Delays) *pods {
@@ -184,6 +185,11 @@ func (p *pods) stop(pod *corev1.Pod) {
 	now := p.api.now()
 	p.api.changePod(pod.UID, func(pod *corev1.Pod) { pod.DeletionTimestamp = &now })
 	p.agenda.after(p.delays.PodStop, func() { p.remove(pod.UID) })
+}
+
+func (p *pods) evict(pod *corev1.Pod) {
+	p.evicted++
+	p.stop(pod)
 }
 
 // orphaned is how long pods of a vanished node are kept (the pod garbage collector's quarantine).

@@ -39,6 +39,8 @@ type Pods struct {
 	Unserved int `json:"unserved"`
 	// Restarted counts pods that were made again because they lost their node.
 	Restarted int `json:"restarted"`
+	// Evicted counts what Muster asked to leave its node: for a more important pod, or for the node's release.
+	Evicted int `json:"evicted"`
 	// Why counts the pods that wait at the end by the reason of their muster.sh/Capacity condition.
 	Why map[string]int `json:"waiting_reasons"`
 }
@@ -63,6 +65,10 @@ type Machines struct {
 	Hours     float64 `json:"machine_hours"`
 	NodeHours float64 `json:"node_hours"`
 	Cost      float64 `json:"cost"`
+	// Rebought machines were bought within RebuyWindow after their pool gave one back: their release did not pay.
+	Rebought int `json:"rebought"`
+	// Energy is machine hours times the shape's watts, in kWh; 0 where no shape has any.
+	Energy float64 `json:"energy_kwh"`
 	// PeakNodes is the most Nodes of bought machines at once.
 	PeakNodes int `json:"peak_nodes"`
 }
@@ -103,7 +109,7 @@ func (w *World) Summary() Summary {
 		Pods: Pods{
 			Arrived:  w.pods.arrived,
 			Finished: m.states[lifeDone], Left: m.states[lifeLeft], Running: m.states[lifeRuns], Waiting: m.states[lifeWaits],
-			Unserved: m.never + w.neverPlaced(), Restarted: w.pods.again, Why: w.waitingReasons(),
+			Unserved: m.never + w.neverPlaced(), Restarted: w.pods.again, Evicted: w.pods.evicted, Why: w.waitingReasons(),
 		},
 		Wait:      waitOf(m.waits),
 		Scheduler: Attempts{Attempts: w.scheduler.attempts, FilterCalls: w.scheduler.calls, Errors: w.scheduler.errors},

@@ -26,6 +26,10 @@ func (s Summary) WriteText(w io.Writer) error {
 		s.Machines.Released, s.Machines.Left, s.Machines.Wasted, s.Machines.PeakNodes)
 	line("hours", "%.2f of machines, %.2f of nodes", s.Machines.Hours, s.Machines.NodeHours)
 	line("cost", "%.2f", s.Machines.Cost)
+	if s.Machines.Energy > 0 {
+		line("energy", "%.2f kWh", s.Machines.Energy)
+	}
+	line("churn", "%d pods evicted, %d machines bought again within ten minutes of a release", s.Pods.Evicted, s.Machines.Rebought)
 	line("utilisation", "cpu %.1f%%, memory %.1f%%", s.Utilisation.CPU*100, s.Utilisation.Memory*100)
 	line("scheduler", "%d attempts, %d filter calls, %d errors", s.Scheduler.Attempts, s.Scheduler.FilterCalls, s.Scheduler.Errors)
 	if len(s.Purchases) > 0 {

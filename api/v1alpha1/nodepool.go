@@ -162,6 +162,12 @@ type Shape struct {
 	// price of one machine for one hour, in any currency. Without it, a cost is derived from cpu and memory.
 	// +optional
 	Price *resource.Quantity `json:"price,omitempty"`
+
+	// watts are what one machine draws while it is on, on average. Replays report energy by it; nothing is decided by it.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100000
+	// +optional
+	Watts int32 `json:"watts,omitempty"`
 }
 
 // ShapeRange allows every size between two bounds, in steps.
