@@ -39,6 +39,9 @@ func (w *World) build() error {
 	w.scheduler.exact = o.Exact
 	w.kube = &kube{api: w.api, evict: w.pods.evict, record: w.event}
 	w.api.watch(0, w.note)
+	if t := o.Timeline; t != nil {
+		w.api.watch(0, func(c change) { t.see(c, w.agenda.now.Sub(Zero)) })
+	}
 	for _, p := range providers {
 		p = p.DeepCopy()
 		w.api.stamp(p)

@@ -48,6 +48,8 @@ type Options struct {
 	Log *slog.Logger
 	// Note is told what happens, as it happens.
 	Note func(Note)
+	// Timeline, where given, is filled for whoever wants to draw what happened.
+	Timeline *Timeline
 }
 
 func (o *Options) fill() {

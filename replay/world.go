@@ -101,6 +101,9 @@ func (w *World) Step() bool {
 	if w.muster != nil {
 		w.muster.poll()
 	}
+	if t := w.options.Timeline; t != nil {
+		t.observe(w.moment())
+	}
 	return true
 }
 
