@@ -1,6 +1,7 @@
 package proxmox_test
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -144,6 +145,35 @@ func TestNoMachineIsMadeOnAHostThatIsOffline(t *testing.T) {
 		hosts[boot(t, r, always(p), &req).Host]++
 	}
 	require.Equal(t, map[string]int{"pve1": 3, "pve3": 3}, hosts, "a clone to an offline host would be accepted")
+}
+
+// A template on each host: the one on a host that is away stands in nobody's way.
+func TestATemplateOnAHostThatIsOfflineStopsNobody(t *testing.T) {
+	r := newRig(t)
+	r.spec.Template, r.spec.Placement.Strategy = v1alpha1.ProxmoxTemplate{Tag: "golden"}, v1alpha1.PlacementSpread
+	local := map[string]string{"tags": "golden", "cores": "2", "memory": "2048", "scsi0": "local-lvm:base-disk-0,size=10G",
+		"smbios1": "uuid=00000000-0000-4000-8000-000000000000"}
+	rights := enough()
+	for n, host := range []string{"pve1", "pve2", "pve3"} {
+		r.cluster.Put(pvesim.VM{ID: templateID + n, Host: host, Template: true, Config: local})
+		rights[fmt.Sprintf("/vms/%d", templateID+n)] = []string{"VM.Audit", "VM.Clone"}
+	}
+	r.cluster.Allow(rights)
+	r.cluster.Online("pve1", false)
+	p := r.provider(t)
+	hosts := map[string]int{}
+	for n := range 4 {
+		req := request(n)
+		hosts[boot(t, r, always(p), &req).Host]++
+	}
+	require.Equal(t, map[string]int{"pve2": 2, "pve3": 2}, hosts)
+	r.cluster.Online("pve2", false)
+	r.cluster.Online("pve3", false)
+	req := request(5)
+	_, err := step(t, p, &req)
+	require.NoError(t, err, "a number can be had")
+	_, err = step(t, p, &req)
+	require.ErrorIs(t, err, provider.ErrBusy, "no host can be reached now, and that is nothing that an operator has set up wrongly")
 }
 
 func TestWithoutQuorumNothingIsTakenForDone(t *testing.T) {

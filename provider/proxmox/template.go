@@ -2,6 +2,7 @@ package proxmox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -16,9 +17,11 @@ type template struct {
 	shared bool
 }
 
-// templates are those that the spec chooses.
+// templates are those that the spec chooses and whose host answers: a host that is away takes its templates along, and no
+// others.
 func (p *Provider) templates(ctx context.Context, v *view) ([]template, error) {
 	var all []template
+	var away error
 	for i := range v.guests {
 		r := &v.guests[i]
 		if r.Type != "qemu" || r.Template == 0 || !p.chosen(r) {
@@ -26,12 +29,19 @@ func (p *Provider) templates(ctx context.Context, v *view) ([]template, error) {
 		}
 		c := &vmConfig{}
 		if err := p.client.get(ctx, fmt.Sprintf("read template %d", r.vmid()), qemu(r.Node, r.vmid())+"/config", c); err != nil {
-			return nil, err
+			if errors.Is(err, provider.ErrMisconfigured) || ctx.Err() != nil {
+				return nil, err
+			}
+			away = err
+			continue
 		}
 		t := template{row: r}
 		_, t.storage = c.bootDisk()
 		t.shared = slices.ContainsFunc(v.stores, func(s row) bool { return s.Storage == t.storage && s.Shared != 0 })
 		all = append(all, t)
+	}
+	if len(all) == 0 && away != nil {
+		return nil, away
 	}
 	if len(all) == 0 {
 		return nil, &provider.Error{Op: "look for the template", Kind: provider.ErrMisconfigured,
