@@ -1,6 +1,7 @@
 package dial
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -44,12 +45,16 @@ func Dialer(timeout time.Duration) *net.Dialer {
 	}}
 }
 
+// sessions of TLS that are remembered for each backend, so that it need not prove itself for every connection.
+const sessions = 4
+
 // Transport is a guarded connection to one backend. Proxies from the environment are not used.
 func Transport(spec *v1alpha1.TLS) (*http.Transport, error) {
 	config, err := TLSConfig(spec)
 	if err != nil {
 		return nil, err
 	}
+	config.ClientSessionCache = tls.NewLRUClientSessionCache(sessions) // a full handshake costs a BMC a second and more
 	return &http.Transport{
 		DialContext: Dialer(10 * time.Second).DialContext, TLSClientConfig: config, TLSHandshakeTimeout: 10 * time.Second,
 		ResponseHeaderTimeout: 60 * time.Second, IdleConnTimeout: 30 * time.Second, MaxIdleConnsPerHost: 8, MaxConnsPerHost: 16,

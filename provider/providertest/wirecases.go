@@ -12,6 +12,13 @@ import (
 // mostRequests bounds how many requests one verb may send; with it the suite ends.
 const mostRequests = 20
 
+// RunWire runs the cases of the wire alone. Backends whose verbs, or whose check, send a request for each of many parts
+// run it over few parts; Run includes it where a Backend has a Wire.
+func RunWire(t *testing.T, factory Factory) {
+	require.NotNil(t, factory(t).Wire)
+	runWire(t, factory)
+}
+
 // runWire does every fault to every request of every verb. What may not happen: a second machine, a machine forgotten,
 // an absence or a refusal that the backend never stated, a secret in an error.
 func runWire(t *testing.T, factory Factory) {

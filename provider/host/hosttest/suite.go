@@ -9,8 +9,11 @@ import (
 	"github.com/muster-sh/muster/provider/providertest"
 )
 
-// SuiteHosts is how many hosts the suite of all providers needs.
-const SuiteHosts = 24
+// SuiteHosts is how many hosts the suite of all providers needs, WireHosts how many its cases of the wire.
+const (
+	SuiteHosts = 24
+	WireHosts  = 2
+)
 
 // Machines are the machines behind the switches: what is on, and how somebody else switches one on.
 type Machines interface {
@@ -20,6 +23,8 @@ type Machines interface {
 
 // Backend is the backend of a Rack for the suite of all providers. Object makes the Host of a machine that the suite puts
 // in by its name.
+//
+// What the provider is given is not what the suite looks at: a rack that is OverTheWire is counted from behind.
 func Backend(t *testing.T, r *Rack, machines Machines, object func(name string) *v1alpha1.Host) providertest.Backend {
 	return providertest.Backend{
 		Provider: r.Provider,

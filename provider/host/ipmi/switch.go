@@ -75,22 +75,46 @@ func (s *Switch) do(ctx context.Context, f func(*client.Client) error) error {
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the BMC's other operation: %w: %w", provider.ErrBusy, ctx.Err())
 	}
-	keys, err := s.config.Credentials.Get(ctx)
+	keys, err := s.keys(ctx)
 	if err != nil {
-		return &provider.Error{Op: "read credentials", Kind: provider.ErrMisconfigured, Err: err}
+		return err
 	}
-	username, password := keys["username"], keys["password"]
-	c, err := s.client(username.Reveal(), password.Reveal())
-	if err != nil {
-		return s.explain(err, password)
-	}
-	if err := c.Connect(ctx); err != nil {
+	c, err := s.connect(ctx, keys)
+	if errors.Is(err, provider.ErrMisconfigured) { // perhaps the Secret changed a moment ago
 		s.config.Credentials.Doubt()
-		closeAlways(ctx, c)
-		return s.explain(err, password)
+		if fresh, failed := s.keys(ctx); failed == nil && fresh != keys { // the same once more could lock the account
+			keys = fresh
+			c, err = s.connect(ctx, keys)
+		}
+	}
+	if err != nil {
+		return err
 	}
 	defer closeAlways(ctx, c)
-	return s.explain(f(c), password)
+	return s.explain(f(c), keys.password)
+}
+
+type keys struct{ username, password dial.Secret }
+
+func (s *Switch) keys(ctx context.Context) (keys, error) {
+	known, err := s.config.Credentials.Get(ctx)
+	if err != nil {
+		return keys{}, &provider.Error{Op: "read credentials", Kind: provider.ErrMisconfigured, Err: err}
+	}
+	return keys{known["username"], known["password"]}, nil
+}
+
+// connect opens a session.
+func (s *Switch) connect(ctx context.Context, k keys) (*client.Client, error) {
+	c, err := s.client(k.username.Reveal(), k.password.Reveal())
+	if err != nil {
+		return nil, s.explain(err, k.password)
+	}
+	if err := c.Connect(ctx); err != nil {
+		closeAlways(ctx, c)
+		return nil, s.explain(err, k.password)
+	}
+	return c, nil
 }
 
 // closeAlways closes the session also when nobody waits any more: BMCs have few.
@@ -206,6 +230,8 @@ func (s *Switch) explain(err error, password dial.Secret) error {
 	return &provider.Error{Op: "BMC " + s.config.Address, Kind: kind, Hint: hint, Err: errors.New(dial.Redact(err.Error(), password))}
 }
 
+const hintAccount = "see username and password in the Secret, and that the account may use IPMI over LAN"
+
 // classify says what an answer means. The library joins the errors of a log-in into a text, so those are told by what
 // it writes: a code that does not match is a wrong password, status 0x0d a user that is not there (IPMI 2.0, table 13-15).
 func classify(err error) (hint string, kind error) {
@@ -230,7 +256,7 @@ func classify(err error) (hint string, kind error) {
 	case status(text, 0x09, 0x0a):
 		return "the BMC's account needs the privilege level OPERATOR on its LAN channel", provider.ErrMisconfigured
 	case strings.Contains(text, "mismatch"), strings.Contains(text, "authentication failed"), status(text, 0x0d, 0x0f):
-		return "see username and password in the Secret, and that the account may use IPMI over LAN", provider.ErrMisconfigured
+		return hintAccount, provider.ErrMisconfigured
 	case status(text, 0x04, 0x05, 0x10, 0x11):
 		return "the BMC takes none of power.cipherSuites", provider.ErrMisconfigured
 	}

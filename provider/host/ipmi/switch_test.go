@@ -2,12 +2,14 @@ package ipmi_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"testing"
 	"time"
 
 	"github.com/bougou/go-ipmi/pkg/types"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
@@ -117,7 +119,7 @@ func TestNobodyAtTheAddressIsUnknown(t *testing.T) {
 
 // A BMC that takes a soft shutdown and stays on is powered off after the deadline.
 func TestASoftShutdownWithoutEffectIsEscalated(t *testing.T) {
-	rack, sims := rackOf(t, 1, ipmisim.Config{Deaf: true})
+	rack, room := rackOf(t, 1, ipmisim.Config{Deaf: true})
 	ask := provider.Request{Claim: "std-000", ClaimUID: "uid", Attempt: 1, Pool: "std"}
 	m, err := rack.Provider.Create(t.Context(), ask)
 	require.NoError(t, err)
@@ -125,22 +127,54 @@ func TestASoftShutdownWithoutEffectIsEscalated(t *testing.T) {
 	rack.Claims.Set("uid", host.ClaimSight{State: v1alpha1.ClaimReleasing, Served: true})
 	require.NoError(t, rack.Provider.Delete(t.Context(), m))
 	rack.Advance(t, 10*time.Minute)
-	require.Equal(t, []string{"on", "shutdown", "off"}, sims["host-00"].Ops())
+	require.Equal(t, []string{"on", "shutdown", "off"}, room.sims["host-00"].Ops())
 	require.Equal(t, v1alpha1.HostOff, rack.Objects.Get("host-00").Status.State)
 }
 
-type room map[string]*ipmisim.BMC
+// The password changed at the BMC and in the Secret since it was read a second ago.
+func TestCredentialsMayChangeUnderWay(t *testing.T) {
+	clock := &hosttest.Clock{}
+	b := listen(t, clock, ipmisim.Config{})
+	secret := map[string]string{"username": "admin", "password": canary}
+	reading := 0
+	s := ipmi.New(ipmi.Config{Address: b.Address, Credentials: &dial.Credentials{Now: clock.Now,
+		Read: func(ctx context.Context) (map[string][]byte, error) { reading++; return dial.Static(secret)(ctx) }}})
+	reads(t, s, host.Off)
+	require.NoError(t, b.SetPassword("another-canary"))
+	secret["password"] = "another-canary"
+	reads(t, s, host.Off)
+	require.Equal(t, 2, reading)
+}
 
-func (r room) IsOn(name string) bool { return r[name].IsOn() }
-func (r room) SwitchOn(name string)  { r[name].Set(true) }
+// room is a room of BMCs by host name.
+type room struct {
+	t     *testing.T
+	sims  map[string]*ipmisim.BMC
+	keys  map[string]string
+	turns int // of the credentials
+}
+
+func (r *room) IsOn(name string) bool { return r.sims[name].IsOn() }
+func (r *room) SwitchOn(name string)  { r.sims[name].Set(true) }
+
+// rotate changes the password at every BMC and in the Secret.
+func (r *room) rotate() {
+	r.turns++
+	r.keys["password"] = fmt.Sprintf("canary-%d", r.turns)
+	for _, sim := range r.sims {
+		require.NoError(r.t, sim.SetPassword(r.keys["password"]))
+	}
+}
 
 var power = v1alpha1.Power{Interface: v1alpha1.PowerIPMI, Address: "bmc.example"}
 
-func rackOf(t *testing.T, hosts int, c ipmisim.Config) (*hosttest.Rack, room) {
+func rackOf(t *testing.T, hosts int, c ipmisim.Config) (*hosttest.Rack, *room) {
 	t.Helper()
-	sims, switches := room{}, map[string]*ipmi.Switch{}
+	r := &room{t: t, sims: map[string]*ipmisim.BMC{}, keys: map[string]string{"username": "admin", "password": canary}}
+	switches := map[string]*ipmi.Switch{}
 	rack := hosttest.NewRack(hosttest.SwitchFunc(func(_ context.Context, h *v1alpha1.Host) (host.Switch, error) {
-		if switches[h.Name] == nil {
+		sim := r.sims[h.Name]
+		if sim == nil {
 			return nil, provider.ErrMisconfigured
 		}
 		return switches[h.Name], nil
@@ -148,33 +182,45 @@ func rackOf(t *testing.T, hosts int, c ipmisim.Config) (*hosttest.Rack, room) {
 	rack.Keeper.Rules.Idle, rack.Keeper.Rules.Watch = 4*time.Hour, 20*time.Minute
 	for n := range hosts {
 		h := hosttest.Host(n, power)
-		sims[h.Name] = listen(t, rack.Clock, c)
-		switches[h.Name] = connect(sims[h.Name], rack.Clock, canary)
+		r.add(rack, switches, h, listen(t, rack.Clock, c))
 		rack.Objects.Put(h)
 	}
-	return rack, sims
+	if hosts == hosttest.SuiteHosts {
+		r.add(rack, switches, &v1alpha1.Host{ObjectMeta: metav1.ObjectMeta{Name: "somebody-elses"}}, listen(t, rack.Clock, ipmisim.Config{}))
+	}
+	return rack, r
+}
+
+func (r *room) add(rack *hosttest.Rack, switches map[string]*ipmi.Switch, h *v1alpha1.Host, sim *ipmisim.BMC) {
+	r.sims[h.Name] = sim
+	switches[h.Name] = ipmi.New(ipmi.Config{Address: sim.Address, Credentials: &dial.Credentials{Now: rack.Now,
+		Read: func(ctx context.Context) (map[string][]byte, error) { return dial.Static(r.keys)(ctx) }}})
+}
+
+func backend(t *testing.T, hosts int) (providertest.Backend, *hosttest.Rack) {
+	rack, room := rackOf(t, hosts, ipmisim.Config{Delay: 10 * time.Second})
+	b := hosttest.Backend(t, rack, room, func(name string) *v1alpha1.Host {
+		h := hosttest.Host(99, power)
+		h.Name = name
+		return h
+	})
+	b.Secrets, b.Rotate = []string{canary, "canary-1"}, room.rotate
+	return b, rack
 }
 
 func TestTheProviderKeepsTheContractOverIPMI(t *testing.T) {
 	providertest.Run(t, func(t *testing.T) providertest.Backend {
-		rack, sims := rackOf(t, hosttest.SuiteHosts, ipmisim.Config{Delay: 10 * time.Second})
-		spare := listen(t, rack.Clock, ipmisim.Config{})
-		b := hosttest.Backend(t, rack, sims, func(name string) *v1alpha1.Host {
-			h := hosttest.Host(99, power)
-			h.Name, sims[name] = name, spare
-			rack.Keeper.Switches = withSpare(rack.Keeper.Switches, name, connect(spare, rack.Clock, canary))
-			return h
-		})
-		b.Secrets = []string{canary}
+		b, _ := backend(t, hosttest.SuiteHosts)
 		return b
 	})
 }
 
-func withSpare(inner host.Switches, name string, s host.Switch) host.Switches {
-	return hosttest.SwitchFunc(func(ctx context.Context, h *v1alpha1.Host) (host.Switch, error) {
-		if h.Name == name {
-			return s, nil
-		}
-		return inner.Switch(ctx, h)
+func TestTheProviderKeepsTheContractOverABadWire(t *testing.T) {
+	providertest.RunWire(t, func(t *testing.T) providertest.Backend {
+		b, rack := backend(t, hosttest.WireHosts)
+		b.Wire = &providertest.Wire{Base: &hosttest.Exchange{}}
+		rack.OverTheWire(t, b.Wire)
+		b.Provider = rack.Provider
+		return b
 	})
 }

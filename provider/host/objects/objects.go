@@ -27,9 +27,11 @@ type API struct {
 
 // list is one answer that several callers wait for. Nobody may change the objects in it.
 type list struct {
-	done  chan struct{}
-	hosts []*v1alpha1.Host
-	err   error
+	done    chan struct{}
+	hosts   []*v1alpha1.Host
+	err     error
+	waiting int
+	cancel  context.CancelFunc // nil: not begun
 }
 
 var _ host.Objects = (*API)(nil)
@@ -41,6 +43,7 @@ func (a *API) List(ctx context.Context) ([]*v1alpha1.Host, error) {
 		a.next = &list{done: make(chan struct{})}
 	}
 	mine := a.next
+	mine.waiting++
 	if !a.busy {
 		a.busy = true
 		go a.serve(context.WithoutCancel(ctx))
@@ -50,7 +53,22 @@ func (a *API) List(ctx context.Context) ([]*v1alpha1.Host, error) {
 	case <-mine.done:
 		return copies(mine.hosts), mine.err
 	case <-ctx.Done():
+		a.leave(mine)
 		return nil, ctx.Err()
+	}
+}
+
+// leave ends a list that nobody waits for any more, so that one that hangs holds nobody else up.
+func (a *API) leave(l *list) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l.waiting--
+	switch {
+	case l.waiting > 0:
+	case l.cancel != nil:
+		l.cancel()
+	case l == a.next:
+		a.next = nil
 	}
 }
 
@@ -61,11 +79,15 @@ func (a *API) serve(ctx context.Context) {
 		l := a.next
 		a.next = nil
 		a.busy = l != nil
-		a.mu.Unlock()
 		if l == nil {
+			a.mu.Unlock()
 			return
 		}
-		l.hosts, l.err = a.list(ctx)
+		timed, cancel := context.WithTimeout(ctx, listTimeout)
+		l.cancel = cancel
+		a.mu.Unlock()
+		l.hosts, l.err = a.list(timed)
+		cancel()
 		close(l.done)
 	}
 }
@@ -74,8 +96,6 @@ func (a *API) serve(ctx context.Context) {
 const listTimeout = 30 * time.Second
 
 func (a *API) list(ctx context.Context) ([]*v1alpha1.Host, error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
 	var all v1alpha1.HostList
 	if err := a.Client.List(ctx, &all); err != nil {
 		return nil, fmt.Errorf("list hosts: %w", err)

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -76,4 +78,27 @@ func TestListsAreSharedAndNeverOlderThanTheCall(t *testing.T) {
 	all.Wait()
 	require.LessOrEqual(t, lists.Load(), int64(51))
 	require.GreaterOrEqual(t, lists.Load(), int64(2))
+}
+
+// A list that hangs is given up with its last caller, and does not hold up the next one.
+func TestAListThatNobodyWaitsForEnds(t *testing.T) {
+	var lists atomic.Int64
+	a := api(t, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, o ...client.ListOption) error {
+		if lists.Add(1) == 1 {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return c.List(ctx, l, o...)
+	}}, hosttest.Host(1, v1alpha1.Power{}))
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		_, err := a.List(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		began := time.Now()
+		all, err := a.List(t.Context())
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		require.Zero(t, time.Since(began))
+	})
 }

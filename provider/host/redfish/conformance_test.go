@@ -2,6 +2,7 @@ package redfish_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -20,6 +21,8 @@ type room struct {
 	bmcs  map[string]*redfish.BMC
 	keys  map[string]string
 	clock *hosttest.Clock
+	wire  *providertest.Wire // between Muster and all of them
+	turns int                // of the credentials
 }
 
 func (r *room) IsOn(name string) bool { return r.sims[name].IsOn() }
@@ -33,13 +36,24 @@ func (r *room) add(n int, p redfishsim.Personality) *v1alpha1.Host {
 
 func (r *room) put(h *v1alpha1.Host, sim *redfishsim.BMC) {
 	r.sims[h.Name] = sim
-	r.bmcs[h.Name], _ = connect(r.t, sim, r.keys, r.clock, "")
+	r.bmcs[h.Name] = connectBy(r.t, r.wire, sim, r.keys, r.clock, "")
+}
+
+// rotate changes the password at every BMC, which ends its sessions, and in the Secret.
+func (r *room) rotate() {
+	r.turns++
+	r.keys["password"] = fmt.Sprintf("%s-%d", canary, r.turns)
+	for _, sim := range r.sims {
+		sim.SetPassword(r.keys["password"])
+		sim.Expire()
+	}
 }
 
 // rackOf is a rack whose hosts have this personality's BMCs.
 func rackOf(t *testing.T, hosts int, p redfishsim.Personality) (*hosttest.Rack, *room) {
 	t.Helper()
-	r := &room{t: t, sims: map[string]*redfishsim.BMC{}, bmcs: map[string]*redfish.BMC{}, keys: map[string]string{"username": "root", "password": canary}}
+	r := &room{t: t, sims: map[string]*redfishsim.BMC{}, bmcs: map[string]*redfish.BMC{}, keys: map[string]string{"username": "root", "password": canary},
+		wire: &providertest.Wire{Base: &hosttest.Exchange{}}}
 	rack := hosttest.NewRack(hosttest.SwitchFunc(func(_ context.Context, h *v1alpha1.Host) (host.Switch, error) {
 		return redfish.Switch{BMC: r.bmcs[h.Name], System: h.Spec.Power.System, UUID: h.Spec.SystemUUID}, nil
 	}))
@@ -50,21 +64,36 @@ func rackOf(t *testing.T, hosts int, p redfishsim.Personality) (*hosttest.Rack, 
 	return rack, r
 }
 
+func backend(t *testing.T, hosts int, p redfishsim.Personality) (providertest.Backend, *hosttest.Rack, *room) {
+	rack, room := rackOf(t, hosts, p)
+	rack.Keeper.Rules.Idle, rack.Keeper.Rules.Watch = 4*time.Hour, 20*time.Minute // fewer handshakes
+	b := hosttest.Backend(t, rack, room, func(name string) *v1alpha1.Host {
+		h := hosttest.Host(99, v1alpha1.Power{Interface: v1alpha1.PowerRedfish, Address: "https://bmc.example"})
+		h.Name = name
+		room.put(h, &redfishsim.BMC{Personality: p, UUID: hosttest.UUID(99), Username: "root", Password: canary, Now: rack.Now})
+		return h
+	})
+	b.Secrets, b.Rotate = []string{canary, "token-1-canary"}, room.rotate
+	return b, rack, room
+}
+
 func TestTheProviderKeepsTheContractOverRedfish(t *testing.T) {
 	for name, p := range map[string]redfishsim.Personality{"iLO 5": redfishsim.ILO5(), "iDRAC 9": redfishsim.IDRAC9()} {
 		t.Run(name, func(t *testing.T) {
 			providertest.Run(t, func(t *testing.T) providertest.Backend {
-				rack, room := rackOf(t, hosttest.SuiteHosts, p)
-				rack.Keeper.Rules.Idle, rack.Keeper.Rules.Watch = 4*time.Hour, 20*time.Minute // fewer handshakes
-				b := hosttest.Backend(t, rack, room, func(name string) *v1alpha1.Host {
-					h := hosttest.Host(99, v1alpha1.Power{Interface: v1alpha1.PowerRedfish, Address: "https://bmc.example"})
-					h.Name = name
-					room.put(h, &redfishsim.BMC{Personality: p, UUID: hosttest.UUID(99), Username: "root", Password: canary, Now: rack.Now})
-					return h
-				})
-				b.Secrets = []string{canary, "token-1-canary"}
+				b, _, _ := backend(t, hosttest.SuiteHosts, p)
 				return b
 			})
 		})
 	}
+}
+
+// Every request of every verb, to the API server or to a BMC, is broken in every way.
+func TestTheProviderKeepsTheContractOverABadWire(t *testing.T) {
+	providertest.RunWire(t, func(t *testing.T) providertest.Backend {
+		b, rack, room := backend(t, hosttest.WireHosts, redfishsim.Quanta())
+		rack.OverTheWire(t, room.wire)
+		b.Provider, b.Wire = rack.Provider, room.wire
+		return b
+	})
 }

@@ -45,14 +45,20 @@ func newBench(t *testing.T, p redfishsim.Personality) *bench {
 	return b
 }
 
-// connect serves a BMC over TLS, pins its certificate, and returns a client.
+// connect serves a BMC over TLS, pins its certificate, and returns a client with a wire of its own.
 func connect(t *testing.T, sim *redfishsim.BMC, keys map[string]string, clock *hosttest.Clock, auth v1alpha1.Auth) (*redfish.BMC, *providertest.Wire) {
+	wire := &providertest.Wire{Base: &hosttest.Exchange{}}
+	return connectBy(t, wire, sim, keys, clock, auth), wire
+}
+
+// connectBy has the BMC be one of those behind a wire.
+func connectBy(t *testing.T, wire *providertest.Wire, sim *redfishsim.BMC, keys map[string]string, clock *hosttest.Clock, auth v1alpha1.Auth) *redfish.BMC {
 	server := httptest.NewTLSServer(sim)
 	t.Cleanup(server.Close)
 	transport, err := dial.Transport(&v1alpha1.TLS{Fingerprint: dial.Fingerprint(server.Certificate())})
 	require.NoError(t, err)
 	t.Cleanup(transport.CloseIdleConnections)
-	wire := &providertest.Wire{Base: transport}
+	wire.Base.(*hosttest.Exchange).Connect(server.URL, transport)
 	read := func(context.Context) (map[string][]byte, error) {
 		out := map[string][]byte{}
 		for k, v := range keys {
@@ -63,7 +69,7 @@ func connect(t *testing.T, sim *redfishsim.BMC, keys map[string]string, clock *h
 	bmc := redfish.New(redfish.Config{Endpoint: server.URL, Auth: auth, Transport: wire,
 		Credentials: &dial.Credentials{Read: read, Now: clock.Now}})
 	t.Cleanup(func() { bmc.Close(context.Background()) })
-	return bmc, wire
+	return bmc
 }
 
 func (b *bench) pass(d time.Duration) { b.clock.Set(b.clock.Now().Add(d)) }

@@ -2,6 +2,7 @@ package wol_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"sync"
@@ -69,10 +70,13 @@ type lan struct {
 	mu       sync.Mutex
 	machines map[string]*machine
 	off      []string
+	turns    int
+	keys     map[string]string // the Secret with the cards' password
 }
 
 type machine struct {
 	mac  string
+	key  string // the card's password
 	on   bool
 	join time.Time // when its Node is ready
 	node bool      // registered once
@@ -84,7 +88,7 @@ func newLAN(t *testing.T, clock *hosttest.Clock) *lan {
 	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	return &lan{clock: clock, listen: conn, machines: map[string]*machine{}}
+	return &lan{clock: clock, listen: conn, machines: map[string]*machine{}, keys: map[string]string{}}
 }
 
 // hear takes the packets that arrived; a machine wakes to its own MAC with its own password.
@@ -104,7 +108,7 @@ func (l *lan) hear() {
 
 func (l *lan) wake(packet []byte) {
 	for _, m := range l.machines {
-		if want, err := wol.Packet(m.mac, ""); err == nil && string(want) == string(packet) && !m.on {
+		if want, err := wol.Packet(m.mac, m.key); err == nil && string(want) == string(packet) && !m.on {
 			m.on, m.join = true, l.clock.Now().Add(bootTime)
 		}
 	}
@@ -155,25 +159,71 @@ func (l *lan) host(n int) *v1alpha1.Host {
 
 func rackOf(t *testing.T, hosts int) (*hosttest.Rack, *lan) {
 	var l *lan
+	var credentials *dial.Credentials
 	rack := hosttest.NewRack(hosttest.SwitchFunc(func(_ context.Context, h *v1alpha1.Host) (host.Switch, error) {
-		return wol.Switch{Host: h, Cluster: l}, nil
+		return wol.Switch{Host: h, Cluster: l, Credentials: credentials}, nil
 	}))
 	l = newLAN(t, rack.Clock)
+	credentials = &dial.Credentials{Now: rack.Now, Read: func(ctx context.Context) (map[string][]byte, error) { return dial.Static(l.keys)(ctx) }}
 	for n := range hosts {
 		rack.Objects.Put(l.host(n))
 	}
 	return rack, l
 }
 
+// rotate changes the password of every card, and the Secret.
+func (l *lan) rotate() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.turns++
+	l.keys[wol.KeySecureOn] = fmt.Sprintf("c0:ff:ee:00:00:%02x", l.turns)
+	for _, m := range l.machines {
+		m.key = l.keys[wol.KeySecureOn]
+	}
+}
+
+func backend(t *testing.T, hosts int) (providertest.Backend, *hosttest.Rack) {
+	rack, l := rackOf(t, hosts)
+	l.rotate()
+	b := hosttest.Backend(t, rack, l, func(name string) *v1alpha1.Host {
+		h := l.host(99)
+		h.Name, l.machines[name] = name, l.machines[h.Name]
+		return h
+	})
+	b.Secrets, b.Rotate = []string{"c0:ff:ee:00:00:"}, l.rotate
+	return b, rack
+}
+
 func TestTheProviderKeepsTheContractOverWakeOnLAN(t *testing.T) {
 	providertest.Run(t, func(t *testing.T) providertest.Backend {
-		rack, l := rackOf(t, hosttest.SuiteHosts)
-		return hosttest.Backend(t, rack, l, func(name string) *v1alpha1.Host {
-			h := l.host(99)
-			h.Name, l.machines[name] = name, l.machines[h.Name]
-			return h
-		})
+		b, _ := backend(t, hosttest.SuiteHosts)
+		return b
 	})
+}
+
+func TestTheProviderKeepsTheContractOverABadWire(t *testing.T) {
+	providertest.RunWire(t, func(t *testing.T) providertest.Backend {
+		b, rack := backend(t, hosttest.WireHosts)
+		b.Wire = &providertest.Wire{Base: &hosttest.Exchange{}}
+		rack.OverTheWire(t, b.Wire)
+		b.Provider = rack.Provider
+		return b
+	})
+}
+
+// A card does not say that it was given the wrong password: the new one is in use within a minute, and the packet is sent
+// again until the node comes.
+func TestANewSecureOnPasswordIsInUseWithinAMinute(t *testing.T) {
+	rack, l := rackOf(t, 1)
+	l.rotate()
+	_, err := rack.Provider.Create(t.Context(), provider.Request{Claim: "std-000", ClaimUID: "uid", Attempt: 1, Pool: "std"})
+	require.NoError(t, err)
+	l.machines["host-00"].key = "c0:ff:ee:00:00:02" // before the Secret
+	rack.Advance(t, time.Second)
+	require.False(t, l.IsOn("host-00"))
+	l.keys[wol.KeySecureOn] = "c0:ff:ee:00:00:02"
+	rack.Advance(t, 61*time.Second)
+	require.True(t, l.IsOn("host-00"))
 }
 
 func TestAHostIsUpOnlyWhenItsNodeIs(t *testing.T) {

@@ -43,6 +43,9 @@ type BMC struct {
 	users  *bmc.UserStore
 }
 
+// userID is the slot of the one account.
+const userID = 2
+
 // Listen starts a responder on loopback; it ends with ctx.
 func Listen(ctx context.Context, c Config) (*BMC, error) {
 	b := &BMC{Config: c}
@@ -52,7 +55,7 @@ func Listen(ctx context.Context, c Config) (*BMC, error) {
 		options = append(options, bmc.WithCipherSuites(c.Suites))
 	}
 	core := bmc.New(bmc.DeviceInfo{IPMIVersion: 0x20}, [16]byte{}, hardware, options...)
-	user, err := core.Users.Add(2, c.Username)
+	user, err := core.Users.Add(userID, c.Username)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +86,11 @@ func (b *BMC) Set(on bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.on, b.to = on, on
+}
+
+// SetPassword changes the password.
+func (b *BMC) SetPassword(password string) error {
+	return b.users.Upsert(userID, func(u *bmc.User) error { u.SetPassword([]byte(password)); return nil })
 }
 
 // Ops are the power operations taken, in their order.
