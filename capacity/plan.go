@@ -68,8 +68,7 @@ func PlanWithin(v *View, now time.Time, looks int64) Plan {
 	p.putOff()
 	p.sim.Afford(looks / 2)
 	p.brake()
-	p.buy()
-	p.rank()
+	p.purchase()
 	p.putOff()
 	p.reserve()
 	p.keepMinimum()
@@ -127,6 +126,20 @@ const buyRounds = 8
 
 // letGoSingly is in how many drafts preferences are let go one by one; then all that are left.
 const letGoSingly = 2
+
+// purchaseRounds bounds how often machines are bought anew for those who were ousted, or under limits that have room again.
+const purchaseRounds = 3
+
+// purchase buys machines, sees to it that the most important pods have them, and takes back those it can spare.
+func (p *planner) purchase() {
+	for range purchaseRounds {
+		p.buy()
+		ousted := p.rank()
+		if spared := p.spare(); !p.left() || !ousted && !spared {
+			return
+		}
+	}
+}
 
 // buy orders what the best draft says. What is left after that may find room beside the pods that got a machine, or on
 // the machines themselves.

@@ -10,15 +10,16 @@ import (
 // oustRounds bounds how often those who were ousted are looked at again.
 const oustRounds = 4
 
-// rank sees to it that no less important pod has a machine where a more important one has none.
-func (p *planner) rank() {
+// rank sees to it that no less important pod has a machine where a more important one has none. It says whether any had.
+func (p *planner) rank() bool {
 	p.raise()
-	for range oustRounds {
+	for round := range oustRounds {
 		if p.sim.Spent() || !p.left() || !p.oust() {
-			return
+			return round > 0
 		}
 		p.settleAll()
 	}
+	return true
 }
 
 // oust gives pods for which no machine may be bought the room on machines of this plan that it has for less important

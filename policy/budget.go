@@ -43,6 +43,18 @@ func (b *Budget) Spend(machine corev1.ResourceList, inFlight bool) {
 	}
 }
 
+// Refund undoes Spend for a machine in flight that is not bought after all.
+func (b *Budget) Refund(machine corev1.ResourceList) {
+	b.nodes--
+	b.inFlight--
+	for name, left := range b.left {
+		if q, ok := machine[name]; ok {
+			left.Add(q)
+			b.left[name] = left
+		}
+	}
+}
+
 // Refuses names the limit that one more such machine would pass, or is empty. Where several would be passed, it is the
 // first of maxNodes, maxInFlight and the resources by name.
 func (b *Budget) Refuses(machine corev1.ResourceList) string {

@@ -76,6 +76,14 @@ func TestBudgetCloneIsApart(t *testing.T) {
 	require.Empty(t, b.Refuses(list("cpu", "8")))
 }
 
+func TestBudgetRefundUndoesSpend(t *testing.T) {
+	b := NewBudget(v1alpha1.Limits{MaxNodes: 1, Resources: list("cpu", "8")}, 1)
+	b.Spend(list("cpu", "8"), true)
+	require.NotEmpty(t, b.Refuses(list("cpu", "8")))
+	b.Refund(list("cpu", "8"))
+	require.Empty(t, b.Refuses(list("cpu", "8")))
+}
+
 func TestBudgetBound(t *testing.T) {
 	cpu, memory := NewBudget(v1alpha1.Limits{MaxNodes: 1}, 0).Bound()
 	require.EqualValues(t, math.MaxInt64, cpu)
