@@ -26,7 +26,7 @@ import (
 const (
 	// bmcCalls bounds how many calls to BMCs begin in a second, of all hosts together.
 	bmcCalls = 20
-	// bmcParallel is how many are under way.
+	// bmcParallel is how many hosts of one lane of a Provider are stepped at a time.
 	bmcParallel = 16
 )
 
@@ -69,7 +69,7 @@ func (m *hostMaker) make(p *v1alpha1.Provider) (provider.Provider, error) {
 	}
 	keeper := &host.Keeper{
 		Name: p.Name, Objects: all, Switches: m.switches, Claims: claimSights{m.live}, Recorder: m, Rules: host.DefaultRules(),
-		Now: time.Now, Log: m.log, Leading: m.leading, Limit: rate.NewLimiter(bmcCalls, bmcCalls), Parallel: bmcParallel,
+		Now: time.Now, Log: m.log, Leading: m.leading, Parallel: bmcParallel,
 		Observe: m.metrics.observeCall(p.Name), States: m.metrics.observeStates(p.Name),
 	}
 	m.running.Go(func() { keeper.Run(m.ctx) })
@@ -131,7 +131,7 @@ func newHostMaker(ctx context.Context, c client.Client, cs kubernetes.Interface,
 	ctx, stop := context.WithCancel(ctx)
 	m := &hostMaker{ctx: ctx, stop: stop, client: c, kube: cs, log: r.log, made: map[string]*host.Provider{},
 		record: func(control.Subject, bool, string, string) {}}
-	m.switches = &hostSwitches{registry: r, cluster: m.cluster, warn: func(h *v1alpha1.Host, message string) {
+	m.switches = &hostSwitches{registry: r, cluster: m.cluster, limit: rate.NewLimiter(bmcCalls, bmcCalls), warn: func(h *v1alpha1.Host, message string) {
 		m.Record(h, host.Event{Type: corev1.EventTypeWarning, Reason: "InsecureTLS", Message: message})
 		m.log.Warn(fmt.Sprintf("host %s: %s", h.Name, message))
 	}}

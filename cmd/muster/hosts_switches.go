@@ -4,7 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
@@ -19,6 +23,7 @@ import (
 type hostSwitches struct {
 	registry *registry
 	cluster  func() wol.Cluster
+	limit    *rate.Limiter // of the calls to all BMCs together
 	warn     func(h *v1alpha1.Host, message string)
 
 	mu      sync.Mutex
@@ -28,6 +33,24 @@ type hostSwitches struct {
 
 // Switch returns the switch of a host as its spec says now.
 func (s *hostSwitches) Switch(_ context.Context, h *v1alpha1.Host) (host.Switch, error) {
+	inner, err := s.of(h)
+	if err != nil {
+		return nil, err
+	}
+	return host.Paced{Switch: inner, Limit: s.limit}, nil
+}
+
+const (
+	// breakAfter calls in a row without an answer a BMC is left alone for breakFor.
+	breakAfter = 3
+	breakFor   = 30 * time.Second
+)
+
+func (s *hostSwitches) breaker(next http.RoundTripper) *dial.Breaker {
+	return &dial.Breaker{Next: next, Failures: breakAfter, Cool: breakFor, Now: s.registry.now}
+}
+
+func (s *hostSwitches) of(h *v1alpha1.Host) (host.Switch, error) {
 	p := h.Spec.Power
 	switch p.Interface {
 	case v1alpha1.PowerRedfish:
@@ -67,7 +90,7 @@ func (s *hostSwitches) bmc(h *v1alpha1.Host) (*redfish.BMC, error) {
 	if s.redfish == nil {
 		s.redfish = map[string]*redfish.BMC{}
 	}
-	s.redfish[key] = redfish.New(redfish.Config{Endpoint: p.Address, Auth: p.Auth, Transport: transport,
+	s.redfish[key] = redfish.New(redfish.Config{Endpoint: p.Address, Auth: p.Auth, Transport: s.breaker(transport),
 		Credentials: s.registry.credentials(p.Credentials)})
 	return s.redfish[key], nil
 }
@@ -82,7 +105,8 @@ func (s *hostSwitches) chassis(h *v1alpha1.Host) *ipmi.Switch {
 		s.ipmi = map[string]*ipmi.Switch{}
 	}
 	if s.ipmi[key] == nil {
-		s.ipmi[key] = ipmi.New(ipmi.Config{Address: p.Address, Suites: p.CipherSuites, Credentials: s.registry.credentials(p.Credentials)})
+		s.ipmi[key] = ipmi.New(ipmi.Config{Address: p.Address, Suites: p.CipherSuites,
+			Credentials: s.registry.credentials(p.Credentials), Breaker: s.breaker(nil)})
 	}
 	return s.ipmi[key]
 }

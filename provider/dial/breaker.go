@@ -1,6 +1,7 @@
 package dial
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -33,6 +34,17 @@ func (b *Breaker) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := b.Next.RoundTrip(req)
 	b.leave(err != nil && req.Context().Err() == nil, err == nil)
 	return resp, err
+}
+
+// Do makes a call that is no HTTP request, or returns ErrOpen. The call says whether the backend answered, be it with an
+// error.
+func (b *Breaker) Do(ctx context.Context, call func() (answered bool, err error)) error {
+	if err := b.enter(); err != nil {
+		return err
+	}
+	answered, err := call()
+	b.leave(!answered && ctx.Err() == nil, answered)
+	return err
 }
 
 func (b *Breaker) enter() error {

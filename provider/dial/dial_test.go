@@ -196,3 +196,28 @@ func TestCredentialsAreFreshWithinAMinute(t *testing.T) {
 		require.Equal(t, "read credentials: no API server", token())
 	})
 }
+
+func TestACallThatIsNoRequestIsSparedTheSame(t *testing.T) {
+	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	b := &dial.Breaker{Failures: 2, Cool: time.Minute, Now: func() time.Time { return now }}
+	calls := 0
+	call := func(answered bool) error {
+		return b.Do(t.Context(), func() (bool, error) { calls++; return answered, errors.New("no") })
+	}
+	for range 5 {
+		require.Error(t, call(true))
+	}
+	require.Equal(t, 5, calls, "an answer is an answer")
+	require.NotErrorIs(t, call(false), dial.ErrOpen)
+	require.NotErrorIs(t, call(false), dial.ErrOpen)
+	require.ErrorIs(t, call(false), dial.ErrOpen)
+	require.Equal(t, 7, calls)
+	now = now.Add(time.Minute)
+	require.NotErrorIs(t, call(true), dial.ErrOpen)
+	require.NotErrorIs(t, call(true), dial.ErrOpen)
+	given, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 5 {
+		require.NotErrorIs(t, b.Do(given, func() (bool, error) { return false, context.Canceled }), dial.ErrOpen, "a call that its caller gave up")
+	}
+}

@@ -28,8 +28,8 @@ const (
 const maxErrors = 3
 
 // Choose returns the free host that a request gets, or nil and the reasons why not one of them can serve it. What decides,
-// in this order: no device wasted that was not asked for, the rack with the fewest hosts of the pool, the fewest strikes,
-// the least wear, the smallest host, the name. Same hosts, same answer.
+// in this order: no device wasted that was not asked for, a BMC that answers, the rack with the fewest hosts of the pool,
+// the fewest strikes, the least wear, the smallest host, the name. Same hosts, same answer.
 func Choose(r provider.Request, hosts []*v1alpha1.Host) (*v1alpha1.Host, string) {
 	racks, reasons := map[string]int{}, map[string]int{}
 	var fit []*v1alpha1.Host
@@ -49,6 +49,7 @@ func Choose(r provider.Request, hosts []*v1alpha1.Host) (*v1alpha1.Host, string)
 	return slices.MinFunc(fit, func(a, b *v1alpha1.Host) int {
 		return cmp.Or(
 			cmp.Compare(unasked(r, a), unasked(r, b)),
+			cmp.Compare(silence(a), silence(b)),
 			cmp.Compare(racks[a.Spec.Rack], racks[b.Spec.Rack]),
 			cmp.Compare(a.Status.Strikes, b.Status.Strikes),
 			cmp.Compare(a.Status.Wear.PowerCycles, b.Status.Wear.PowerCycles),
@@ -87,6 +88,18 @@ func unfit(r provider.Request, h *v1alpha1.Host) string {
 		}
 	}
 	return ""
+}
+
+// silence is how little is heard of a host: nothing is wrong, its BMC was never read, its last calls failed.
+func silence(h *v1alpha1.Host) int {
+	power := Power(h.Status.Power)
+	switch {
+	case h.Status.Errors > 0:
+		return 2
+	case h.Spec.Power.Interface != v1alpha1.PowerWoL && (power == "" || power == Unknown):
+		return 1
+	}
+	return 0
 }
 
 // unasked counts the kinds of devices that a host has and a request does not want: they would lie idle.

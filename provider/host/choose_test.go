@@ -29,13 +29,14 @@ func ask(resources ...string) provider.Request {
 // made is a host changed by the functions.
 func made(n int, change ...func(*v1alpha1.Host)) *v1alpha1.Host {
 	h := hosttest.Host(n, redfishPower)
-	h.Spec.Rack = ""
+	h.Spec.Rack, h.Status.Power = "", string(host.Off)
 	for _, c := range change {
 		c(h)
 	}
 	return h
 }
 
+func noBMC(h *v1alpha1.Host)                  { h.Spec.Power.Interface = v1alpha1.PowerWoL }
 func inRack(rack string) func(*v1alpha1.Host) { return func(h *v1alpha1.Host) { h.Spec.Rack = rack } }
 func cycles(n int64) func(*v1alpha1.Host) {
 	return func(h *v1alpha1.Host) { h.Status.Wear.PowerCycles = n }
@@ -87,7 +88,12 @@ func TestChoose(t *testing.T) {
 		"takes the least worn":                    {ask(), []*v1alpha1.Host{made(1, cycles(7)), made(2, cycles(6)), made(3, cycles(8))}, "host-02", ""},
 		"prefers wear to a host that failed once": {ask(), []*v1alpha1.Host{made(1, strikes(1)), made(2, cycles(99))}, "host-02", ""},
 		"takes the smallest of equals":            {ask(), []*v1alpha1.Host{made(1, has("cpu", "64")), made(2)}, "host-02", ""},
-		"tries a host that nobody can ask":        {ask(), []*v1alpha1.Host{made(1, power(host.Unknown))}, "host-01", ""},
+		"prefers a BMC that answers to an empty rack": {ask(), []*v1alpha1.Host{
+			made(1, inRack("a"), claimedFor("std")), made(2, inRack("a"), cycles(9)), made(3, inRack("b"), failures(1))}, "host-02", ""},
+		"prefers a BMC that was read to one that never was": {ask(), []*v1alpha1.Host{made(1, power("")), made(2, cycles(9))}, "host-02", ""},
+		"and one that never was to one that failed":         {ask(), []*v1alpha1.Host{made(1, failures(1)), made(2, power(""))}, "host-02", ""},
+		"has nobody to ask at a host without a BMC":         {ask(), []*v1alpha1.Host{made(1, power(host.Unknown), noBMC), made(2, cycles(9))}, "host-01", ""},
+		"tries a host that nobody can ask":                  {ask(), []*v1alpha1.Host{made(1, power(host.Unknown))}, "host-01", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, why := host.Choose(c.request, c.hosts)

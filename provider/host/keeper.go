@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
 )
@@ -28,8 +26,7 @@ type Keeper struct {
 	Log      *slog.Logger
 	// Leading is asked before each write and each call.
 	Leading func() bool
-	// Limit bounds the calls to all BMCs together; Parallel how many are under way.
-	Limit    *rate.Limiter
+	// Parallel is how many hosts of one lane are stepped at a time.
 	Parallel int
 	// Observe is told each call and how it ended.
 	Observe func(host string, call Call, err error, took time.Duration)
@@ -38,7 +35,7 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	hosts   map[string]*memory
-	slots   chan struct{}
+	slots   [lanes]chan struct{}
 	running sync.WaitGroup
 }
 
@@ -73,12 +70,28 @@ func (k *Keeper) Pass(ctx context.Context) error {
 		double := h.Status.Claim != nil && claimedBy(hosts, h.Status.Claim.UID) != h
 		k.running.Go(func() {
 			defer m.busy.Unlock()
-			k.slots <- struct{}{}
-			defer func() { <-k.slots }()
+			slots := k.slots[lane(h)]
+			slots <- struct{}{}
+			defer func() { <-slots }()
 			k.steps(ctx, h, m, double)
 		})
 	}
 	return nil
+}
+
+// lanes keep hosts apart, so that those whose BMCs do not answer wait for each other only, and those that a claim waits
+// for do not wait for idle ones.
+const lanes = 3
+
+// lane is where a host waits for its turn.
+func lane(h *v1alpha1.Host) int {
+	switch {
+	case h.Status.Errors > 0:
+		return 2
+	case h.Status.Claim == nil:
+		return 1
+	}
+	return 0
 }
 
 // Wait returns when the steps of all passes so far have ended.
@@ -105,7 +118,10 @@ func (k *Keeper) remember(h *v1alpha1.Host) (*memory, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.hosts == nil {
-		k.hosts, k.slots = map[string]*memory{}, make(chan struct{}, max(k.Parallel, 1))
+		k.hosts = map[string]*memory{}
+		for i := range k.slots {
+			k.slots[i] = make(chan struct{}, max(k.Parallel, 1))
+		}
 	}
 	m := k.hosts[h.Name]
 	if m == nil || m.uid != string(h.UID) {
@@ -209,11 +225,6 @@ func (k *Keeper) observe(h *v1alpha1.Host, m *memory, double bool) Observed {
 
 // call makes one call to the host's switch.
 func (k *Keeper) call(ctx context.Context, h *v1alpha1.Host, c Call) Outcome {
-	if k.Limit != nil {
-		if err := k.Limit.Wait(ctx); err != nil {
-			return Outcome{Call: c, Err: fmt.Errorf("%w: %w", provider.ErrBusy, err), Began: k.Now()}
-		}
-	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	out := Outcome{Call: c, Began: k.Now()}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
@@ -45,7 +46,9 @@ func poweringOn(s *step) {
 	case s.st().SwitchedOn && s.readSince(s.st().LastTry) && s.o.Look.held(On, s.rules.Hold):
 		s.cameOn()
 	case s.age() >= s.rules.OnDeadline:
-		s.late()
+		s.late(s.rules.OnDeadline)
+	case !s.st().SwitchedOn && s.st().Errors > 0 && s.age() >= s.rules.Answer:
+		s.late(s.rules.Answer)
 	case !s.readSince(s.st().Claim.At.DeepCopy()):
 		s.say("reading its power before anything is done")
 		s.read(0)
@@ -63,6 +66,9 @@ func poweringOn(s *step) {
 	}
 	if s.st().State == v1alpha1.HostPoweringOn {
 		s.wake(s.rules.OnDeadline - s.age())
+		if left := s.rules.Answer - s.age(); !s.st().SwitchedOn && left > 0 {
+			s.wake(left)
+		}
 	}
 }
 
@@ -106,12 +112,12 @@ func (s *step) awaitOn() {
 }
 
 // late gives up at the deadline.
-func (s *step) late() {
+func (s *step) late(deadline time.Duration) {
 	why := FaultNoEffect
 	if s.st().Errors > 0 || !s.readSince(s.st().LastTry) {
 		why = FaultUnreachable
 	}
-	message := fmt.Sprintf("not on %s after it was claimed", s.rules.OnDeadline)
+	message := fmt.Sprintf("not on %s after it was claimed", deadline)
 	if s.st().LastError != "" {
 		message += ": " + s.st().LastError
 	}

@@ -6,6 +6,8 @@ import "time"
 type Rules struct {
 	// Hold is how long power must read the same before it counts.
 	Hold time.Duration
+	// Answer is how long a claimed host may not answer while nothing was asked of it yet: another one can take its place.
+	Answer time.Duration
 	// OnRetry is how long an accepted power-on may show no effect before it is asked for again, OnTries how often that
 	// is done, and OnDeadline how long all of it may take.
 	OnRetry    time.Duration
@@ -31,7 +33,7 @@ type Rules struct {
 // DefaultRules suit servers: minutes of self-test, a BMC that needs a while after each operation.
 func DefaultRules() Rules {
 	return Rules{
-		Hold: 3 * time.Second, OnRetry: time.Minute, OnTries: 3, OnDeadline: 10 * time.Minute,
+		Hold: 3 * time.Second, Answer: 2 * time.Minute, OnRetry: time.Minute, OnTries: 3, OnDeadline: 10 * time.Minute,
 		Shutdown: 5 * time.Minute, OffRetry: 30 * time.Second, PollFirst: 2 * time.Second, PollMost: 15 * time.Second,
 		Watch: time.Minute, Idle: 5 * time.Minute,
 		CoolDown: 10 * time.Minute, CoolDownMost: 24 * time.Hour, MaxStrikes: 4,

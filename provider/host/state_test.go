@@ -243,6 +243,7 @@ func TestABusyBMCIsAskedAgainAndItsAnswerIsNoTry(t *testing.T) {
 
 func TestABMCThatDoesNotAnswerIsGivenUpAtTheDeadline(t *testing.T) {
 	o := oneHost(t, nil)
+	o.lamp.Fail(nil)
 	for range 200 {
 		o.lamp.Fail(fmt.Errorf("connection refused: %w", provider.ErrUnknown))
 	}
@@ -251,6 +252,19 @@ func TestABMCThatDoesNotAnswerIsGivenUpAtTheDeadline(t *testing.T) {
 	o.advance(2 * time.Minute)
 	require.Equal(t, host.FaultUnreachable, o.status().Fault)
 	require.Contains(t, o.status().Message, "connection refused")
+}
+
+// Nothing was asked of the host yet, so its claim need not wait for it.
+func TestABMCThatNeverAnsweredItsClaimIsGivenUpSoon(t *testing.T) {
+	o := oneHost(t, nil)
+	for range 200 {
+		o.lamp.Fail(fmt.Errorf("no route to host: %w", provider.ErrUnknown))
+	}
+	o.advance(119 * time.Second)
+	require.Equal(t, v1alpha1.HostPoweringOn, o.state())
+	o.advance(2 * time.Second)
+	require.Equal(t, host.FaultUnreachable, o.status().Fault)
+	require.Empty(t, o.lamp.Calls())
 }
 
 func TestWrongCredentialsAreNotTriedUntilTheAccountIsLocked(t *testing.T) {

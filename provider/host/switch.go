@@ -3,8 +3,12 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
+
+	"golang.org/x/time/rate"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider"
 )
 
 // Power is the state of a host's power, as status.power of a Host spells it.
@@ -43,4 +47,51 @@ type Switch interface {
 	Shutdown(ctx context.Context) error
 	// Off takes the power away.
 	Off(ctx context.Context) error
+}
+
+// Paced is a switch whose calls wait for their turn among those to all BMCs.
+type Paced struct {
+	Switch
+	Limit *rate.Limiter
+}
+
+var _ Switch = Paced{}
+
+func (p Paced) wait(ctx context.Context) error {
+	if err := p.Limit.Wait(ctx); err != nil {
+		return fmt.Errorf("wait for the calls to other BMCs: %w: %w", provider.ErrBusy, err)
+	}
+	return nil
+}
+
+// Read reads in its turn.
+func (p Paced) Read(ctx context.Context) (Reading, error) {
+	if err := p.wait(ctx); err != nil {
+		return Reading{}, err
+	}
+	return p.Switch.Read(ctx)
+}
+
+// On powers on in its turn.
+func (p Paced) On(ctx context.Context, boot v1alpha1.BootDevice) error {
+	if err := p.wait(ctx); err != nil {
+		return err
+	}
+	return p.Switch.On(ctx, boot)
+}
+
+// Shutdown shuts down in its turn.
+func (p Paced) Shutdown(ctx context.Context) error {
+	if err := p.wait(ctx); err != nil {
+		return err
+	}
+	return p.Switch.Shutdown(ctx)
+}
+
+// Off powers off in its turn.
+func (p Paced) Off(ctx context.Context) error {
+	if err := p.wait(ctx); err != nil {
+		return err
+	}
+	return p.Switch.Off(ctx)
 }

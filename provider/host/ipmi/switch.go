@@ -40,6 +40,8 @@ type Config struct {
 	Credentials *dial.Credentials
 	// Dial connects; nil for the guarded dialer.
 	Dial func(network, address string) (net.Conn, error)
+	// Breaker spares a BMC that does not answer, and its callers the wait; nil for none.
+	Breaker *dial.Breaker
 }
 
 // Switch is one BMC. One operation is under way at a time, each in a session of its own that it closes.
@@ -110,11 +112,18 @@ func (s *Switch) connect(ctx context.Context, k keys) (*client.Client, error) {
 	if err != nil {
 		return nil, s.explain(err, k.password)
 	}
-	if err := c.Connect(ctx); err != nil {
-		closeAlways(ctx, c)
-		return nil, s.explain(err, k.password)
+	open := func() (answered bool, err error) {
+		if err = s.explain(c.Connect(ctx), k.password); err != nil {
+			closeAlways(ctx, c)
+		}
+		return !errors.Is(err, provider.ErrUnknown), err
 	}
-	return c, nil
+	if s.config.Breaker == nil {
+		_, err = open()
+	} else if err = s.config.Breaker.Do(ctx, open); errors.Is(err, dial.ErrOpen) {
+		err = &provider.Error{Op: "BMC " + s.config.Address, Kind: provider.ErrBusy, Err: err}
+	}
+	return c, err
 }
 
 // closeAlways closes the session also when nobody waits any more: BMCs have few.

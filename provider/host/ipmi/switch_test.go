@@ -117,6 +117,38 @@ func TestNobodyAtTheAddressIsUnknown(t *testing.T) {
 	require.ErrorIs(t, err, provider.ErrUnknown)
 }
 
+func TestABMCThatDoesNotAnswerIsSpared(t *testing.T) {
+	clock, dials := &hosttest.Clock{}, 0
+	s := ipmi.New(ipmi.Config{Address: "bmc.example", Breaker: &dial.Breaker{Failures: 3, Cool: 30 * time.Second, Now: clock.Now},
+		Credentials: &dial.Credentials{Now: clock.Now, Read: dial.Static(map[string]string{"username": "admin", "password": canary})},
+		Dial:        func(string, string) (net.Conn, error) { dials++; return nil, context.DeadlineExceeded }})
+	for range 3 {
+		_, err := s.Read(t.Context())
+		require.ErrorIs(t, err, provider.ErrUnknown)
+	}
+	before := dials
+	for range 50 {
+		require.ErrorIs(t, s.Off(t.Context()), provider.ErrBusy, "nothing was sent")
+	}
+	require.Equal(t, before, dials)
+	clock.Set(clock.Now().Add(31 * time.Second))
+	_, err := s.Read(t.Context())
+	require.ErrorIs(t, err, provider.ErrUnknown)
+	require.Greater(t, dials, before, "one tries")
+}
+
+// A BMC that turns the account down answers, and is no dead one.
+func TestAWrongPasswordDoesNotOpenTheCircuit(t *testing.T) {
+	clock := &hosttest.Clock{}
+	b := listen(t, clock, ipmisim.Config{})
+	s := ipmi.New(ipmi.Config{Address: b.Address, Breaker: &dial.Breaker{Failures: 1, Cool: time.Hour, Now: clock.Now},
+		Credentials: &dial.Credentials{Now: clock.Now, Read: dial.Static(map[string]string{"username": "admin", "password": "wrong"})}})
+	for range 3 {
+		_, err := s.Read(t.Context())
+		require.ErrorIs(t, err, provider.ErrMisconfigured)
+	}
+}
+
 // A BMC that takes a soft shutdown and stays on is powered off after the deadline.
 func TestASoftShutdownWithoutEffectIsEscalated(t *testing.T) {
 	rack, room := rackOf(t, 1, ipmisim.Config{Deaf: true})

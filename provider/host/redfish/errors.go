@@ -49,7 +49,7 @@ func classify(err error) (hint string, kind error) {
 	if errors.Is(err, dial.ErrForbidden) {
 		return "no BMC has this address", provider.ErrMisconfigured
 	}
-	if errors.Is(err, errWrongState) {
+	if errors.Is(err, errWrongState) || errors.Is(err, dial.ErrOpen) {
 		return "", provider.ErrBusy
 	}
 	switch status := statusOf(err); status {
