@@ -3,6 +3,9 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
@@ -53,6 +56,9 @@ func ordering(s *step) {
 	if s.givenUp() {
 		return
 	}
+	if s.postponed() {
+		return
+	}
 	if s.retryLater() {
 		s.no(v1alpha1.ConditionLaunched, ReasonUnanswered, s.c.Status.LastError)
 		s.say(fmt.Sprintf("provider %s has not confirmed the machine, errors in a row: %d; asking again: %s",
@@ -95,6 +101,23 @@ func (s *step) givenUp() bool {
 	return true
 }
 
+// postponed asks again later where the provider did nothing because of other work. That is no error: there is nothing to look
+// for, and the wait grows with the age of the order only, so that a turn is taken soon after it comes.
+func (s *step) postponed() bool {
+	out := s.o.Outcome
+	if out == nil || out.Verb != VerbCreate || !errors.Is(out.Err, provider.ErrBusy) {
+		return false
+	}
+	age := time.Duration(0)
+	if ordered := meta.FindStatusCondition(s.c.Status.Conditions, v1alpha1.ConditionLaunched); ordered != nil {
+		age = s.now.Sub(ordered.LastTransitionTime.Time)
+	}
+	s.c.Status.Errors = 0
+	s.waitUntil(s.now.Add(launchLook(age)))
+	s.say(fmt.Sprintf("provider %s is busy; asking again: %s", s.c.Spec.Provider, s.c.Status.LastError))
+	return true
+}
+
 // making waits for the accepted machine to run.
 func making(s *step) {
 	s.accept()
@@ -115,6 +138,9 @@ func making(s *step) {
 // proceed asks for what is still to be asked for of a machine that is there. An answer that it is impossible goes the way
 // of a machine that failed.
 func (s *step) proceed() {
+	if s.postponed() {
+		return
+	}
 	failed := s.retryLater()
 	s.say(fmt.Sprintf("provider %s is making machine %s%s", s.c.Spec.Provider, s.c.Status.MachineID, s.where()))
 	if failed {

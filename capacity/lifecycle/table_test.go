@@ -207,7 +207,22 @@ func TestPendingAndLaunching(t *testing.T) {
 		{"fails for ten minutes when an operator has to change something", launching, func(s *scene) { s.answer("create", provider.ErrMisconfigured) },
 			failed, []string{"event LaunchRefused"}, 10 * time.Minute, "refuses to make"},
 		{"waits when the backend is busy", launching, func(s *scene) { s.answer("create", provider.ErrBusy) }, launching, nil,
-			time.Second, "has not confirmed the machine, errors in a row: 1"},
+			15 * time.Second, "provider px is busy; asking again: busy"},
+		{"asks again after a busy answer without a look", launching, func(s *scene) {
+			s.claim.Status.NextAttempt, s.claim.Status.LastError = ago(s.now, time.Second), "busy"
+		}, launching, []string{"create std-000 attempt 1"}, 0, ""},
+		{"has nothing to look for after a busy answer that followed an unknown one", launching, func(s *scene) {
+			s.claim.Status.Errors = 3
+			s.answer("create", provider.ErrBusy)
+		}, launching, nil, 15 * time.Second, "is busy"},
+		{"waits shortly for its turn when it was just ordered", launching, func(s *scene) {
+			s.now = s.now.Add(2*time.Second - 3*time.Minute)
+			s.answer("create", provider.ErrBusy)
+		}, launching, nil, time.Second, "is busy"},
+		{"waits longer for its turn the longer it has waited", launching, func(s *scene) {
+			s.now = s.now.Add(40*time.Second - 3*time.Minute)
+			s.answer("create", provider.ErrBusy)
+		}, launching, nil, 5 * time.Second, "is busy"},
 		{"waits when the answer is unknown", launching, func(s *scene) { s.answer("create", provider.ErrUnknown) }, launching, nil,
 			time.Second, "has not confirmed the machine, errors in a row: 1"},
 		{"takes not found for no answer to an order", launching, func(s *scene) { s.answer("create", provider.ErrNotFound) },

@@ -133,6 +133,7 @@ func evening(t *testing.T, chance *rand.Rand) {
 		actors[n] = newActor(n)
 	}
 	run := func(trouble bool, until func() bool) {
+		r.cluster.Mend()
 		for turn := 0; !until(); turn++ {
 			require.Less(t, turn, 3000, "it does not come to an end")
 			if trouble && chance.IntN(2) == 0 {

@@ -179,6 +179,13 @@ func (c *Cluster) Break(f Fault) {
 	c.broken = append(c.broken, f)
 }
 
+// Mend takes back the faults that have not hit.
+func (c *Cluster) Mend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = nil
+}
+
 func (c *Cluster) fault(method, path string) *Fault {
 	for i, f := range c.broken {
 		if (f.Method == "" || f.Method == method) && strings.Contains(path, f.Part) {
