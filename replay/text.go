@@ -17,11 +17,11 @@ func (s Summary) WriteText(w io.Writer) error {
 	if s.Interrupted {
 		fmt.Fprintln(out, "interrupted: what follows is what was seen until then")
 	}
-	line("time", "%s of the trace, from %.0f s", span(s.End-s.Start), s.Start)
+	line("time", "%s of the trace, from %.0f s", Span(s.End-s.Start), s.Start)
 	line("pods", "%d arrived: %d finished, %d left, %d running, %d waiting", s.Pods.Arrived, s.Pods.Finished, s.Pods.Left,
 		s.Pods.Running, s.Pods.Waiting)
 	line("unserved", "%d never had a node%s", s.Pods.Unserved, reasons(s.Pods.Why))
-	line("wait", "p50 %s, p90 %s, p99 %s, max %s", span(s.Wait.P50), span(s.Wait.P90), span(s.Wait.P99), span(s.Wait.Max))
+	line("wait", "p50 %s, p90 %s, p99 %s, max %s", Span(s.Wait.P50), Span(s.Wait.P90), Span(s.Wait.P99), Span(s.Wait.Max))
 	line("machines", "%d bought: %d released, %d left; %d never carried a pod; at most %d nodes at once", s.Machines.Bought,
 		s.Machines.Released, s.Machines.Left, s.Machines.Wasted, s.Machines.PeakNodes)
 	line("hours", "%.2f of machines, %.2f of nodes", s.Machines.Hours, s.Machines.NodeHours)
@@ -53,8 +53,8 @@ func reasons(why map[string]int) string {
 	return "; waiting for: " + strings.Join(parts, ", ")
 }
 
-// span writes seconds as people do: in the largest units that matter.
-func span(seconds float64) string {
+// Span writes seconds as people do: in the largest units that matter.
+func Span(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch {
 	case d < time.Minute:

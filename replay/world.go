@@ -107,6 +107,12 @@ func (w *World) Step() bool {
 	return true
 }
 
+// Ended says whether nothing is left to happen.
+func (w *World) Ended() bool {
+	_, more := w.agenda.upcoming()
+	return w.failed != nil || w.over() || !more
+}
+
 // over says whether pods only wait in vain.
 func (w *World) over() bool {
 	return w.loaded && w.pods.timed == 0 && w.agenda.now.Sub(w.latest) > w.options.Tail

@@ -53,30 +53,28 @@ func runDemo(ctx context.Context, f demoFlags, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	record := replay.NewRecord()
+	journal := new(replay.Journal)
 	show := newScreen(stdout, f.speed)
 	options.Note = func(n replay.Note) {
-		record.Note(n)
+		journal.Note(n)
 		show.note(n)
 	}
+	options.Timeline = replay.NewTimeline()
 	world, err := replay.New(options)
 	if err != nil {
 		return err
 	}
-	err = tell(ctx, world, f.speed, func() {
-		record.Sample(world.Status())
-		show.draw(world)
-	})
+	err = tell(ctx, world, f.speed, func() { show.draw(world) })
 	show.close(world)
 	interrupted := errors.Is(err, context.Canceled)
 	if err != nil && !interrupted {
 		return err
 	}
-	return endDemo(world, record, f, interrupted, stdout)
+	return endDemo(world, journal, f, interrupted, stdout)
 }
 
 // endDemo sums the story up, writes it down, and says whether it ended as it must.
-func endDemo(world *replay.World, record *replay.Record, f demoFlags, interrupted bool, stdout io.Writer) error {
+func endDemo(world *replay.World, journal *replay.Journal, f demoFlags, interrupted bool, stdout io.Writer) error {
 	summary := world.Summary()
 	summary.Interrupted = interrupted
 	fmt.Fprintln(stdout)
@@ -84,7 +82,7 @@ func endDemo(world *replay.World, record *replay.Record, f demoFlags, interrupte
 		return err
 	}
 	if f.out != "" {
-		if err := writeStory(f.out, summary, record); err != nil {
+		if err := writeStory(f.out, summary, journal, world.Timeline()); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 		fmt.Fprintf(stdout, "\nwritten to %s: %s\n", f.out, "events.jsonl, summary.json, picture.html")

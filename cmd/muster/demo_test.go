@@ -85,7 +85,7 @@ func TestDemoFailsWhenTheStoryDoesNotEndAsItMust(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, world.RunUntil(replay.Zero.Add(time.Minute)))
 	var stdout bytes.Buffer
-	err = endDemo(world, replay.NewRecord(), demoFlags{}, false, &stdout)
+	err = endDemo(world, new(replay.Journal), demoFlags{}, false, &stdout)
 	require.EqualError(t, err, "the story did not end as it must: 10 pods are still there")
 	require.NotContains(t, stdout.String(), "every pod was served")
 }

@@ -2,26 +2,27 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/muster-sh/muster/api/manifest"
 	"github.com/muster-sh/muster/replay"
+	"github.com/muster-sh/muster/replay/page"
 )
 
 // replayFlags are what `muster replay` is asked.
 type replayFlags struct {
-	pools           []string
+	pools, sweeps   []string
 	trace, nodes    string
 	from, until     float64
 	seed            int64
 	gpu             string
-	output          string
+	output, html    string
+	wait            string
 	lenient, exact  bool
 	progress        string
 	progressVisible bool
@@ -31,12 +32,16 @@ func newReplayCommand(stdout, stderr io.Writer) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay --pools FILE --trace FILE",
-		Short: "Run a trace of pods against pools in virtual time, and say what was bought and how long pods waited",
+		Short: "Run a trace of pods against policies in virtual time, and say what was bought and how long pods waited",
 		Long: `Replay runs the pods of a trace through the same handlers, planner, lifecycle and reaper as serve does, in virtual
 time and on simulated machines. It talks to nobody. The same input and seed give the same output.
 
-docs/replay.md describes the trace's columns and the JSON output.`,
+Each --pools is a policy; several are compared. --sweep makes of each policy one for each value of a field of its pools.
+
+docs/replay.md describes the trace's columns, the page that --html writes, and the JSON output.`,
 		Example: `  muster replay --pools pools.yaml --trace pods.csv
+  muster replay --pools today=pools.yaml --pools thrifty=other.yaml,providers.yaml --trace pods.csv --html compare.html
+  muster replay --pools pools.yaml --trace pods.csv --sweep idleAfter=2m,5m,10m,30m
   muster replay --pools pools.yaml --trace pods.csv.gz --nodes nodes.csv --from 86400 --output json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,7 +57,10 @@ docs/replay.md describes the trace's columns and the JSON output.`,
 
 func (f *replayFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringArrayVar(&f.pools, "pools", nil, "file with NodePools and Providers (repeatable)")
+	fs.StringArrayVar(&f.pools, "pools", nil, "a policy: [NAME=]FILE[,FILE...] with NodePools and Providers; repeat it to compare")
+	fs.StringArrayVar(&f.sweeps, "sweep", nil, "FIELD=VALUE,VALUE...: try every value of a NodePool's field (repeat it for all combinations)")
+	fs.StringVar(&f.wait, "wait", string(replay.WaitMean), "the wait that is set against cost: mean, p50, p90, p99 or max")
+	fs.StringVar(&f.html, "html", "", "file to draw what happened to: one page that needs no network")
 	fs.StringVar(&f.trace, "trace", "", "CSV file of pods, plain or gzip")
 	fs.StringVar(&f.nodes, "nodes", "", "nodes that exist already: a CSV file, or a saved cluster in YAML or JSON")
 	fs.Float64Var(&f.from, "from", 0, "leave out pods that arrived earlier, in seconds of the trace")
@@ -75,6 +83,8 @@ func (f *replayFlags) check(stderr io.Writer) error {
 	switch {
 	case f.output != "text" && f.output != "json":
 		return fmt.Errorf("--output %q: use text or json", f.output)
+	case !slices.Contains(replay.WaitFigures, replay.WaitFigure(f.wait)):
+		return fmt.Errorf("--wait %q: use mean, p50, p90, p99 or max", f.wait)
 	case f.gpu != string(replay.GPUWhole) && f.gpu != string(replay.GPUMilli):
 		return fmt.Errorf("--gpu %q: use %s or %s", f.gpu, replay.GPUWhole, replay.GPUMilli)
 	case !(f.from >= 0 && f.from <= 9e9):
@@ -95,34 +105,30 @@ func (f *replayFlags) check(stderr io.Writer) error {
 }
 
 func runReplay(ctx context.Context, f replayFlags, stdout, stderr io.Writer) error {
-	pools, err := manifest.ReadPools(f.pools...)
+	runs, err := readPolicies(f.pools, f.sweeps)
 	if err != nil {
-		return fmt.Errorf("read --pools: %w", err)
+		return err
 	}
-	trace, closeTrace, err := openTrace(f, pools)
+	show := newProgress(f.progressVisible, stderr, len(runs))
+	worlds, trace, closeTraces, err := openWorlds(f, runs)
 	if err != nil {
-		return fmt.Errorf("read --trace: %w", err)
+		return err
 	}
-	defer closeTrace()
-	options := replay.Options{
-		Pools: pools.Pools, Providers: pools.Providers, Load: trace, Seed: f.seed, Exact: f.exact,
-	}
-	if err := readReplayNodes(f, &options); err != nil {
-		return fmt.Errorf("read --nodes: %w", err)
-	}
-	world, err := replay.New(options)
-	if err != nil {
-		return fmt.Errorf("read --trace: %w", err)
-	}
-	show := newProgress(f.progressVisible, stderr)
-	err = show.run(ctx, world)
-	summary := world.Summary()
-	summary.Interrupted = errors.Is(err, context.Canceled)
-	if err != nil && !summary.Interrupted {
+	defer closeTraces()
+	err = show.runAll(ctx, worlds)
+	interrupted := errors.Is(err, context.Canceled)
+	if err != nil && !interrupted {
 		return err
 	}
 	tellSkipped(trace, stderr)
-	return writeReplay(summary, f.output, stdout)
+	comparison, lines := compareWorlds(runs, worlds, replay.WaitFigure(f.wait), interrupted)
+	if f.html != "" {
+		draw := func(w io.Writer) error { return page.Write(w, pageTitle(f), comparison, lines) }
+		if err := writeFile(f.html, draw); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
+	}
+	return writeReplay(comparison, f.output, stdout)
 }
 
 func seconds(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }
@@ -136,13 +142,4 @@ func tellSkipped(trace *replay.Trace, stderr io.Writer) {
 			fmt.Fprintf(stderr, "column %s has no counterpart: %d values had no effect\n", column, n)
 		}
 	}
-}
-
-func writeReplay(s replay.Summary, output string, w io.Writer) error {
-	if output == "text" {
-		return s.WriteText(w)
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(s)
 }

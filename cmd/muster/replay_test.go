@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,6 +78,14 @@ func TestReplayNamesWhatIsWrong(t *testing.T) {
 		"--progress \"maybe\"":              replayArgs("--progress", "maybe"),
 		"read --pools":                      {"replay", "--pools", bad, "--trace", bad},
 		"read --nodes":                      replayArgs("--nodes", bad),
+		"--wait \"median\"":                 replayArgs("--wait", "median"),
+		"--sweep idleAfter: use FIELD=":     replayArgs("--sweep", "idleAfter"),
+		"--sweep idleAfter=1m,: a value":    replayArgs("--sweep", "idleAfter=1m,"),
+		"did you mean idleAfter":            replayArgs("--sweep", "idleafter=1m"),
+		"must be a duration":                replayArgs("--sweep", "idleAfter=5"),
+		"that makes 65 policies":            replayArgs("--sweep", "weight="+strings.Repeat("1,", 64)+"1"),
+		"two policies are called \"pools\"": replayArgs("--pools", replayData+"pools.yaml"),
+		"--html":                            replayArgs("--html", "/dev/null/x"),
 		"no such file":                      {"replay", "--pools", replayData + "pools.yaml", "--trace", "nowhere.csv"},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -88,6 +97,41 @@ func TestReplayNamesWhatIsWrong(t *testing.T) {
 	args := []string{"replay", "--pools", replayData + "pools.yaml", "--trace", bad, "--lenient"}
 	require.Zero(t, run(t.Context(), args, &stdout, &stderr), stderr.String())
 	require.Contains(t, stderr.String(), "left out 1 bad rows")
+}
+
+func TestReplayComparesPolicies(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "compare.html")
+	var stdout, stderr bytes.Buffer
+	args := []string{
+		"replay", "--trace", replayData + "mixed.csv", "--pools", "today=" + replayData + "pools.yaml", "--pools", replayData + "pools.yaml",
+		"--sweep", "idleAfter=1m,20m", "-o", "json", "--wait", "p99", "--html", file, "--progress", "on",
+	}
+	require.Zero(t, run(t.Context(), args, &stdout, &stderr), stderr.String())
+	var c replay.Comparison
+	require.NoError(t, json.Unmarshal(stdout.Bytes(), &c))
+	require.Equal(t, replay.ComparisonSchema, c.Schema)
+	require.Equal(t, replay.WaitP99, c.Tradeoff)
+	var names []string
+	for _, o := range c.Policies {
+		names = append(names, o.Name)
+	}
+	require.Equal(t, []string{"today idleAfter=1m", "today idleAfter=20m", "pools idleAfter=1m", "pools idleAfter=20m"}, names)
+	require.Equal(t, map[string]string{"spec.scaleDown.idleAfter": "20m"}, c.Policies[1].Settings)
+	require.Equal(t, c.Policies[0].Summary, c.Policies[2].Summary, "the same pools, the same figures, whoever runs beside")
+	require.Greater(t, c.Policies[1].Machines.NodeHours, c.Policies[0].Machines.NodeHours)
+	require.Contains(t, c.Front, "today idleAfter=1m")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "Replay of mixed.csv")
+	require.Contains(t, stderr.String(), "of 4 policies done")
+}
+
+func TestASweepOfOnePolicyNeedsNoName(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	args := replayArgs("--sweep", "idleAfter=1m,5m", "--sweep", "maxInFlight=0,1")
+	require.Zero(t, run(t.Context(), args, &stdout, &stderr), stderr.String())
+	require.Regexp(t, `(?m)  idleAfter=1m maxInFlight=0( \*+)?$`, stdout.String())
+	require.Regexp(t, `(?m)  idleAfter=5m maxInFlight=1( \*+)?$`, stdout.String())
 }
 
 func TestInterruptedReplayShowsWhatItSaw(t *testing.T) {
