@@ -12,7 +12,7 @@ OLD     ?=
 
 TOOL := go tool -modfile=tools/go.mod
 
-.PHONY: help demo build test check e2e cost bench lint vet tidy generate manifests diff fuzz image
+.PHONY: help demo build test check e2e cost page bench lint vet tidy generate manifests diff fuzz image
 
 help: ## this text
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,6 +34,9 @@ e2e: ## build a real control plane from Go modules and run every story against i
 cost: ## fail where a plan costs more than Karpenter's for the same pods
 	$(MAKE) -C test/bench test
 
+page: ## look at the page of `muster replay --html` in a browser without a screen; needs chromium
+	cd test/browser && go test ./...
+
 bench: ## all benchmarks; COUNT=10 OLD=file compares with an earlier run (beside Karpenter: make -C test/bench bench)
 	@mkdir -p bin
 	go test -run '^$$' -bench . -benchmem -count $(COUNT) ./... | tee bin/bench.txt
@@ -41,7 +44,7 @@ bench: ## all benchmarks; COUNT=10 OLD=file compares with an earlier run (beside
 
 lint: ## golangci-lint as .golangci.yml says
 	$(TOOL) golangci-lint run --allow-parallel-runners ./...
-	for dir in test/e2e test/bench; do (cd $$dir && \
+	for dir in test/e2e test/bench test/browser; do (cd $$dir && \
 		go tool -modfile=../../tools/go.mod golangci-lint run --allow-parallel-runners --config ../../.golangci.yml ./...); done
 
 vet:
@@ -50,7 +53,7 @@ vet:
 tidy:
 	go mod tidy -diff
 	cd tools && go mod tidy -diff
-	for dir in test/bench test/e2e test/e2e/fidelity test/e2e/kube test/e2e/etcd test/e2e/kwok; do (cd $$dir && go mod tidy -diff); done
+	for dir in test/bench test/browser test/e2e test/e2e/fidelity test/e2e/kube test/e2e/etcd test/e2e/kwok; do (cd $$dir && go mod tidy -diff); done
 
 generate: ## deep copies of the API types
 	$(TOOL) controller-gen object paths=./api/...
