@@ -103,6 +103,9 @@ type planner struct {
 
 func newPlanner(v *View, now time.Time) *planner {
 	sim := NewSimulation(v)
+	if anySpread(v.Shortfalls) {
+		sim.Queue(priorities(v.Shortfalls))
+	}
 	classes, k := classify(sim, v.Shortfalls)
 	p := &planner{
 		v: v, sim: sim, plan: Plan{Outcomes: make(map[types.UID]Outcome, len(v.Shortfalls))},

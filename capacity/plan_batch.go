@@ -109,6 +109,19 @@ func (p *planner) group(classes map[*Class]*class) []*batch {
 	return batches
 }
 
+// anySpread says whether any pod has a topology spread constraint that must hold.
+func anySpread(shortfalls []*Shortfall) bool {
+	return slices.ContainsFunc(shortfalls, func(s *Shortfall) bool { return s.Pod.Ask.Rules.Spreads() })
+}
+
+func priorities(shortfalls []*Shortfall) []int32 {
+	out := make([]int32, len(shortfalls))
+	for i, s := range shortfalls {
+		out[i] = s.Pod.Priority
+	}
+	return out
+}
+
 func compareBools(a, b bool) int {
 	switch {
 	case a == b:

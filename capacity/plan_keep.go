@@ -125,7 +125,11 @@ func (p *planner) homeOf(c *Class, s *Shortfall, company func(*Class, *Place) Ve
 		}
 		h.giveBack(c)
 		if p.sim.Room(c, h.Place).Fits && company(c, h.Place).Fits {
-			p.sim.Put(c, h.Place, 1)
+			if p.arrived {
+				p.sim.Put(c, h.Place, 1)
+			} else {
+				p.sim.Put(p.sim.Settled(s.Pod), h.Place, 1)
+			}
 			return h, true
 		}
 		h.setAside(c)

@@ -32,8 +32,8 @@ func (p *planner) oust() bool {
 			continue
 		}
 		places := slices.DeleteFunc(slices.Clone(p.trusted(p.ordered, c.ask)), func(pl *place) bool {
-			least := slices.MinFunc(p.plan.Creates[pl.create].Pods, func(x, y *Pod) int { return cmp.Compare(x.Priority, y.Priority) })
-			return least.Priority >= b.priority || !p.sim.Admits(c.sim, pl.Place).Fits
+			less := func(pod *Pod) bool { return pod.Priority < b.priority }
+			return !slices.ContainsFunc(p.plan.Creates[pl.create].Pods, less) || !p.sim.Admits(c.sim, pl.Place).Fits
 		})
 		for len(b.pods) > 0 && p.oustFor(b, c, places) {
 			helped = true
@@ -45,22 +45,50 @@ func (p *planner) oust() bool {
 // oustFor helps the first pod of a batch.
 func (p *planner) oustFor(b *batch, c *class, places []*place) bool {
 	for _, pl := range places {
-		create := &p.plan.Creates[pl.create]
 		before := p.sim.Mark()
-		gone, ok := p.makeWay(c.sim, pl, lessImportant(create.Pods, b.priority))
-		if !ok || c.social && !p.sim.Still(c.sim, pl.Place) || !p.sound(gone) {
+		victims, ok := p.makeWay(c.sim, pl, lessImportant(p.plan.Creates[pl.create].Pods, b.priority))
+		if !ok || c.social && !p.sim.Still(c.sim, pl.Place) {
+			p.sim.Rewind(before)
+			continue
+		}
+		gone := map[*place][]*Pod{pl: victims}
+		if !p.evict(gone, b.priority) {
 			p.sim.Rewind(before)
 			continue
 		}
 		first := b.pods[0]
 		b.pods = b.pods[1:]
-		create.drop(gone)
-		create.carry(first.Pod)
-		p.plan.Outcomes[first.Pod.UID] = Outcome{Fate: Ordered, Claim: create.Claim.Name}
-		p.giveBack(gone)
+		for _, from := range p.ordered {
+			p.plan.Creates[from.create].drop(gone[from])
+			p.giveBack(gone[from])
+		}
+		p.plan.Creates[pl.create].carry(first.Pod)
+		p.plan.Outcomes[first.Pod.UID] = Outcome{Fate: Ordered, Claim: pl.Claim.Name}
 		return true
 	}
 	return false
+}
+
+// evict takes away the less important pods that may not be where they are any more: they come after the more important
+// ones, and find what those leave. It says whether all others may stay.
+func (p *planner) evict(gone map[*place][]*Pod, below int32) bool {
+	for found := true; found; {
+		found = false
+		for _, pl := range p.ordered {
+			for _, pod := range p.plan.Creates[pl.create].Pods {
+				c := p.sim.Class(pod)
+				switch {
+				case slices.Contains(gone[pl], pod) || p.sim.Still(c, pl.Place):
+				case pod.Priority >= below:
+					return false
+				default:
+					p.sim.Take(c, pl.Place, 1)
+					gone[pl], found = append(gone[pl], pod), true
+				}
+			}
+		}
+	}
+	return true
 }
 
 // sound says whether all pods on machines of this plan may still be there, but for those that are gone.
@@ -129,6 +157,9 @@ func (p *planner) giveBack(pods []*Pod) {
 
 // drop takes pods out of those that the machine is bought for.
 func (c *Create) drop(pods []*Pod) {
+	if len(pods) == 0 {
+		return
+	}
 	gone := func(uid types.UID) bool {
 		return slices.ContainsFunc(pods, func(p *Pod) bool { return p.UID == uid })
 	}

@@ -130,9 +130,9 @@ func (p *planner) takers(places []*place, c *Class) *takers {
 	return t
 }
 
-// give puts a pod on the first place, from the last taker on, that it may go to. Places without room for another such
+// find is the first place, from the last taker on, that a pod may go to. Places without room for another such
 // pod leave the list; those that other pods keep it off stay, since they may let the next one in.
-func (p *planner) give(r *rung, may func(*place) bool) *place {
+func (p *planner) find(r *rung, may func(*place) bool) *place {
 	for tried := 0; tried < len(r.places); {
 		r.at %= len(r.places)
 		pl := r.places[r.at]
@@ -143,11 +143,19 @@ func (p *planner) give(r *rung, may func(*place) bool) *place {
 			r.at++
 			tried++
 		default:
-			p.sim.Put(r.as, pl.Place, 1)
 			return pl
 		}
 	}
 	return nil
+}
+
+// give puts a pod on the place that find finds.
+func (p *planner) give(r *rung, may func(*place) bool) *place {
+	pl := p.find(r, may)
+	if pl != nil {
+		p.sim.Put(r.as, pl.Place, 1)
+	}
+	return pl
 }
 
 // settleOpen looks for an open node that has room and that the scheduler's own filters are not known to refuse.
@@ -155,10 +163,15 @@ func (p *planner) settleOpen(c *class, r *rung, s *Shortfall) bool {
 	if p.doubts(s) || !r.social {
 		r.at = 0
 	}
-	pl := p.give(r, func(pl *place) bool { return !p.refuses(s, pl) })
+	pl := p.find(r, func(pl *place) bool { return !p.refuses(s, pl) })
 	if pl == nil {
 		return false
 	}
+	as := r.as
+	if !p.arrived {
+		as = p.sim.Settled(s.Pod)
+	}
+	p.sim.Put(as, pl.Place, 1)
 	fate := FitsNow
 	if p.arrived && c.social {
 		fate = Waits

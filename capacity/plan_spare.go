@@ -31,7 +31,7 @@ func (p *planner) spare() bool {
 	return len(p.plan.Creates) < before
 }
 
-// byCost are the machines that the plan buys for pods, the dearest first, of those that cost the same the emptiest.
+// byCost are the machines that the plan buys, the dearest first, of those that cost the same the emptiest.
 func (p *planner) byCost() []*place {
 	out := slices.Clone(p.ordered)
 	slices.SortStableFunc(out, func(a, b *place) int {
@@ -68,10 +68,11 @@ func (p *planner) classesOf() map[*Class]*class {
 	return out
 }
 
-// vacate moves all pods of a machine to others of the plan and drops it; where one cannot move, nothing changes.
+// vacate moves all pods of a machine to others of the plan and drops it; where one cannot move, nothing changes. A machine
+// whose pods were driven out has none.
 func (p *planner) vacate(pl *place, classes map[*Class]*class) bool {
 	seller, create := p.sellerOf(pl), p.plan.Creates[pl.create]
-	if len(create.Pods) == 0 || seller.live <= seller.pool.Spec.Limits.MinNodes {
+	if seller.live <= seller.pool.Spec.Limits.MinNodes {
 		return false
 	}
 	before := p.sim.Mark()

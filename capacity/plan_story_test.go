@@ -258,6 +258,7 @@ func (w *world) addPods(l storyLine) {
 			p.Spec.Affinity = avoiding(key, value)
 		}
 		l.wish(p)
+		l.rule(p)
 		for _, claim := range l.all("device") {
 			p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: claim})
 		}

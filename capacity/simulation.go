@@ -28,6 +28,7 @@ type Simulation struct {
 	effort     effort
 
 	others *topology.Cluster // nil until somebody asks for a class
+	queue  []int32           // see Queue
 	ruled  bool              // some pod has a rule about others
 
 	storage *volume.State // nil until a pod with volumes is looked at

@@ -32,14 +32,18 @@ type classKey struct {
 	namespace   string
 	labels      topology.Labels // as far as any rule looks at them
 	terminating bool
+	rank        int32
 	own         types.UID // of a pod that stands for no other
 }
 
 // Class is the class of a pod.
-func (s *Simulation) Class(pod *Pod) *Class {
+func (s *Simulation) Class(pod *Pod) *Class { return s.class(pod, s.rank(pod)) }
+
+func (s *Simulation) class(pod *Pod, rank int32) *Class {
 	others := s.topology()
 	key := classKey{ask: pod.Ask}
 	if s.ruled {
+		key.rank = rank
 		key.namespace, key.labels, key.terminating = pod.Namespace, others.See(pod.Labels), pod.Terminating
 	}
 	takes := pod.Ask.Requests
@@ -55,7 +59,9 @@ func (s *Simulation) Class(pod *Pod) *Class {
 	c := s.newClass(pod.Ask)
 	c.takes, c.volumes = takes, pod.Volumes
 	if s.ruled {
-		c.kind = others.Kind(subject(pod))
+		seen := subject(pod)
+		seen.Rank = rank
+		c.kind = others.Kind(seen)
 	}
 	s.classes[key] = c
 	return c

@@ -1,6 +1,8 @@
 package capacity
 
 import (
+	"math"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -167,9 +169,9 @@ func (s *Simulation) residents(n *Node) []*Class {
 	return out
 }
 
-// pod is the pod that the DaemonSet will make, as far as rules see it.
+// pod is the pod that the DaemonSet will make, as far as rules see it. It waits for nobody.
 func (d *Daemon) pod() *Pod {
-	return &Pod{Namespace: d.Namespace, Labels: d.Labels, Ask: d.Ask, UID: types.UID(d.Name)}
+	return &Pod{Namespace: d.Namespace, Labels: d.Labels, Ask: d.Ask, UID: types.UID(d.Name), Priority: math.MaxInt32}
 }
 
 // avoidable says whether a node has a taint that pods avoid if they can.

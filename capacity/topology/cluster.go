@@ -13,6 +13,10 @@ type Subject struct {
 	// Rules of the pod's own spec, nil when it has none.
 	Rules       *Rules
 	Terminating bool
+	// Rank is where a pod that has no node yet stands in the scheduler's queue: 0 for one that is there already, or will be
+	// whatever becomes of the others. A spread constraint does not count pods of a higher rank than its own pod's: those
+	// come later, and may go where they break it.
+	Rank int32
 }
 
 // Standing are the pods that are there from the start, each with its site. They are looked at when they are first needed.
@@ -100,8 +104,11 @@ func (c *Cluster) Close(s *Site) {
 	}
 	last := len(c.sites) - 1
 	c.sites[s.at], c.sites[last].at = c.sites[last], s.at
-	c.sites = c.sites[:last]
+	c.sites, s.at = c.sites[:last], closed
 }
+
+// closed is where a site stands that was closed.
+const closed = -1
 
 // Reopen puts back a site that was closed.
 func (c *Cluster) Reopen(s *Site) { c.enter(s) }

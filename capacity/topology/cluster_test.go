@@ -188,3 +188,38 @@ func build(kinds []*corev1.Pod, all []standing) (*Cluster, map[string]*Site) {
 	}
 	return c, sites
 }
+
+// A rule that is looked at late does not count what was on a machine that is closed by then.
+func TestRulesSeenLateDoNotCountOnClosedSites(t *testing.T) {
+	plain := app("web")
+	c, sites := build([]*corev1.Pod{plain}, nil)
+	k := c.Kind(subjectOf2(plain))
+	opened := c.Open(NewProfile(makeNode("imagined", "c")))
+	k.Put(opened, 1)
+	k.Put(sites["m0"], 1)
+	k.Put(opened, -1)
+	c.Close(opened)
+	late := c.Kind(subjectOf2(app("web", spreading(host, 1, of("web")))))
+	require.Equal(t, Spread, late.Judge(sites["m0"]).Cause)
+	require.Equal(t, None, late.Judge(sites["m1"]).Cause)
+	c.Reopen(opened)
+	require.Equal(t, None, late.Judge(opened).Cause)
+}
+
+// Pods that come later in the queue are not counted, those that are there already are.
+func TestSpreadDoesNotCountThoseWhoComeLater(t *testing.T) {
+	first, web := app("web", spreading(host, 1, of("web"))), app("web")
+	c, sites := build([]*corev1.Pod{first, web}, nil)
+	rank := func(p *corev1.Pod, n int32) Subject {
+		s := subjectOf2(p)
+		s.Rank = n
+		return s
+	}
+	vital, later := c.Kind(rank(first, 1)), c.Kind(rank(first, 2))
+	c.Kind(rank(web, 2)).Put(sites["m0"], 1)
+	require.Equal(t, None, vital.Judge(sites["m0"]).Cause)
+	require.Equal(t, Spread, later.Judge(sites["m0"]).Cause)
+	c.Kind(rank(web, 0)).Put(sites["m1"], 1)
+	require.Equal(t, Spread, vital.Judge(sites["m1"]).Cause)
+	require.Equal(t, None, vital.Judge(sites["m0"]).Cause)
+}

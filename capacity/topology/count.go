@@ -2,24 +2,26 @@ package topology
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 )
 
 // spread is the group that a spread constraint counts; constraints that count alike share it.
-func (c *Cluster) spread(namespace string, selector labels.Selector, on *ground) *spreadGroup {
+func (c *Cluster) spread(namespace string, selector labels.Selector, on *ground, rank int32) *spreadGroup {
 	id := appendText(nil, namespace)
 	id = appendText(id, selectorText(selector))
 	id = binary.AppendUvarint(id, uint64(on.scope.index))
 	id = binary.AppendUvarint(id, uint64(on.key.index))
+	id = binary.AppendVarint(id, int64(rank))
 	if g := c.spreads[string(id)]; g != nil {
 		return g
 	}
-	g := &spreadGroup{ground: on, namespace: namespace, selector: selector}
+	g := &spreadGroup{ground: on, namespace: namespace, selector: selector, rank: rank}
 	c.spreads[string(id)] = g
 	c.spreadIndex.add([]string{namespace}, selector, g)
-	c.fill(g, []string{namespace}, selector, g.selects)
+	c.fill(g, []string{namespace}, selector, rank, g.selects)
 	return g
 }
 
@@ -43,7 +45,7 @@ func (c *Cluster) companyOf(terms []boundTerm) *companyGroup {
 	// A pod has to match all terms, so any one of them finds all candidates.
 	in := terms[0].inNamespaces()
 	c.companyIndex.add(in, terms[0].selector, g)
-	c.fill(g, in, terms[0].selector, func(p *population) bool {
+	c.fill(g, in, terms[0].selector, anyRank, func(p *population) bool {
 		return g.selects(c.namespaces, p.namespace, p.labels)
 	})
 	return g
@@ -58,14 +60,16 @@ func (c *Cluster) rival(t boundTerm) *termGroup {
 	c.rivals[t.id] = g
 	in := t.inNamespaces()
 	c.rivalIndex.add(in, t.selector, g)
-	c.fill(g, in, t.selector, func(p *population) bool {
+	c.fill(g, in, t.selector, anyRank, func(p *population) bool {
 		return t.seeks(c.namespaces, p.namespace, p.labels)
 	})
 	return g
 }
 
-// fill counts the pods that are there into a new group, and has those to come counted.
-func (c *Cluster) fill(g counter, in []string, s labels.Selector, selects func(*population) bool) {
+const anyRank = math.MaxInt32
+
+// fill counts the pods that are there into a new group, up to a rank, and has those to come counted.
+func (c *Cluster) fill(g counter, in []string, s labels.Selector, rank int32, selects func(*population) bool) {
 	c.count()
 	for _, p := range c.census.candidates(in, s) {
 		if !selects(p) {
@@ -73,15 +77,21 @@ func (c *Cluster) fill(g counter, in []string, s labels.Selector, selects func(*
 		}
 		countSpots(g, p.standing)
 		for _, k := range p.kinds {
+			if k.subject.Rank > rank {
+				continue
+			}
 			countSpots(g, k.put)
 			k.counted = append(k.counted, g)
 		}
 	}
 }
 
+// countSpots leaves out sites that are closed: what was put there was taken away before.
 func countSpots(g counter, spots []spot) {
 	for _, at := range spots {
-		g.add(at.site, at.n, at.scattered)
+		if at.site.at != closed {
+			g.add(at.site, at.n, at.scattered)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ type spreadGroup struct {
 	ground    *ground
 	namespace string
 	selector  labels.Selector
+	rank      int32 // pods of a higher one are not counted
 	counts    tally
 	lows      lows
 }

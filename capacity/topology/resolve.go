@@ -20,7 +20,7 @@ func (c *Cluster) Kind(pod Subject) *Kind {
 // joinGroups finds the groups known so far that count the kind, and the terms that keep it away.
 func (c *Cluster) joinGroups(k *Kind, p *population) {
 	for _, g := range c.spreadIndex.candidates(p.namespace, p.labels) {
-		if g.selects(p) {
+		if g.selects(p) && k.subject.Rank <= g.rank {
 			k.counted = append(k.counted, g)
 		}
 	}
@@ -52,7 +52,7 @@ func (c *Cluster) bindRules(k *Kind, p *population) {
 	r := k.subject.Rules
 	keys := spreadKeys(r.spread)
 	for i := range r.spread {
-		k.spreads = append(k.spreads, c.spreadCheck(r, &r.spread[i], keys, p))
+		k.spreads = append(k.spreads, c.spreadCheck(k, &r.spread[i], keys, p))
 	}
 	if len(r.affinity) > 0 {
 		k.company = append(k.company, c.companyCheck(r.affinity, p))
@@ -67,9 +67,9 @@ func (c *Cluster) bindRules(k *Kind, p *population) {
 	}
 }
 
-func (c *Cluster) spreadCheck(r *Rules, rule *constraint, keys []string, p *population) spreadCheck {
+func (c *Cluster) spreadCheck(k *Kind, rule *constraint, keys []string, p *population) spreadCheck {
 	selector := rule.bound(p.labels)
-	g := c.spread(p.namespace, selector, c.ground(r, rule, keys))
+	g := c.spread(p.namespace, selector, c.ground(k.subject.Rules, rule, keys), k.subject.Rank)
 	check := spreadCheck{spreadGroup: g, maxSkew: rule.maxSkew, minDomains: rule.minDomains}
 	if selector.Matches(p.labels) {
 		check.itself = 1

@@ -107,6 +107,9 @@ func each(keys []string, yield func(string) bool) bool {
 	return true
 }
 
+// Spreads says whether there is a spread constraint that must hold.
+func (r *Rules) Spreads() bool { return r != nil && len(r.spread) > 0 }
+
 // Avoids says whether pods with these rules keep other pods away from where they stand.
 func (r *Rules) Avoids() bool { return r != nil && len(r.anti) > 0 }
 

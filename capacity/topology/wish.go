@@ -51,7 +51,7 @@ func (c *Cluster) Insist(k *Kind, wishes []Wish) *Checks {
 		switch w.what {
 		case wishedSpread:
 			rule := &r.softSpread[w.at]
-			out.spreads = append(out.spreads, c.spreadCheck(r, rule, []string{rule.key}, p))
+			out.spreads = append(out.spreads, c.spreadCheck(k, rule, []string{rule.key}, p))
 		case wishedAffinity:
 			out.company = append(out.company, c.companyCheck([]term{r.softAffinity[w.at].term}, p))
 		case wishedAntiAffinity:
