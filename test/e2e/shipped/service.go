@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -73,19 +74,29 @@ func (s *Service) Lines() []Line {
 	return lines
 }
 
-// Metrics reads the metrics page.
-func (s *Service) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
+// MetricsPage reads the metrics page.
+func (s *Service) MetricsPage(ctx context.Context) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.MetricsURL+"/metrics", nil)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("metrics of %s: %w", s.Name(), err)
+		return "", fmt.Errorf("metrics of %s: %w", s.Name(), err)
 	}
 	defer answer.Body.Close()
+	page, err := io.ReadAll(answer.Body)
+	return string(page), err
+}
+
+// Metrics is what the metrics page says.
+func (s *Service) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
+	page, err := s.MetricsPage(ctx)
+	if err != nil {
+		return nil, err
+	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	return parser.TextToMetricFamilies(answer.Body)
+	return parser.TextToMetricFamilies(strings.NewReader(page))
 }
 
 // Total sums a counter or gauge over all its labels; a histogram counts its observations.

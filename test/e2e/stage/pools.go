@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -63,11 +64,21 @@ func (s *Stage) Backend(flags ...string) {
 	require.NoError(s.T, err)
 	s.serves(backend.Service, nil)
 	s.Sim = backend
-	s.machines = witness.WatchMachines(s.Ctx, backend.Backend)
+	s.Watch(backend)
 	require.NoError(s.T, s.Plane.Objects.Create(s.Ctx, &v1alpha1.Provider{
 		ObjectMeta: metav1.ObjectMeta{Name: SimProvider},
 		Spec:       v1alpha1.ProviderSpec{Type: v1alpha1.ProviderSim, Endpoint: backend.Service.URL},
 	}))
+}
+
+// Machinery is a backend as the witness sees it: every machine with our mark, from its own books.
+type Machinery interface {
+	List(ctx context.Context) ([]witness.Machine, error)
+}
+
+// Watch begins to watch the machines of a backend.
+func (s *Stage) Watch(m Machinery) {
+	s.machinery, s.machines = m, witness.WatchMachines(s.Ctx, m)
 }
 
 // Apply creates pools; from then on their maximums are watched.
@@ -134,7 +145,7 @@ func (s *Stage) WholeAndPaired() {
 		if err != nil {
 			return err
 		}
-		machines, err := s.Sim.List(s.Ctx)
+		machines, err := s.machinery.List(s.Ctx)
 		if err != nil {
 			return err
 		}

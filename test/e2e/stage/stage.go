@@ -36,6 +36,7 @@ type Stage struct {
 	Diary     *witness.Diary
 
 	overbooking *witness.Overbooking
+	machinery   Machinery
 	machines    *witness.Machines
 	services    []*shipped.Service
 }
