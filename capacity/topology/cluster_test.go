@@ -191,15 +191,15 @@ func build(kinds []*corev1.Pod, all []standing) (*Cluster, map[string]*Site) {
 
 // A rule that is looked at late does not count what was on a machine that is closed by then.
 func TestRulesSeenLateDoNotCountOnClosedSites(t *testing.T) {
-	plain := app("web")
-	c, sites := build([]*corev1.Pod{plain}, nil)
+	plain, spread := app("web"), app("web", spreading(host, 1, of("web")))
+	c, sites := build([]*corev1.Pod{plain, spread}, nil)
 	k := c.Kind(subjectOf2(plain))
 	opened := c.Open(NewProfile(makeNode("imagined", "c")))
 	k.Put(opened, 1)
 	k.Put(sites["m0"], 1)
 	k.Put(opened, -1)
 	c.Close(opened)
-	late := c.Kind(subjectOf2(app("web", spreading(host, 1, of("web")))))
+	late := c.Kind(subjectOf2(spread))
 	require.Equal(t, Spread, late.Judge(sites["m0"]).Cause)
 	require.Equal(t, None, late.Judge(sites["m1"]).Cause)
 	c.Reopen(opened)
