@@ -41,6 +41,8 @@ type Request struct {
 	ID    ID
 	Pool  string
 	Shape string
+	// Cluster is who asks: the UID of the namespace kube-system. It is part of the machine's mark.
+	Cluster types.UID
 	// Keep says that Delete shall stop this machine and keep it for a later claim, where the backend can.
 	Keep bool
 	// Resources is the machine's capacity.
@@ -55,7 +57,10 @@ type Machine struct {
 	Claim    string
 	ClaimUID types.UID
 	Attempt  int32
-	State    State
+	// Cluster is whose machine its mark says it is; empty where the mark is older than that. What is another cluster's, or
+	// nobody knows whose, is never removed for lack of a claim.
+	Cluster types.UID
+	State   State
 	// ProviderID and SystemUUID are what the Node of this machine will report; empty while not known.
 	ProviderID string
 	SystemUUID string
@@ -81,7 +86,7 @@ type Provider interface {
 	// empty. It changes nothing and may be called at any time. ErrNotFound means absent after a complete look.
 	Get(ctx context.Context, m Machine) (Machine, error)
 
-	// List returns every machine with our mark. A list that could not be completed is ErrUnknown, never a short list.
+	// List returns every machine with our mark, whichever cluster it says it belongs to. A list that could not be completed is ErrUnknown, never a short list.
 	List(ctx context.Context) ([]Machine, error)
 
 	// Delete gives the machine back, or keeps it if its Request said so, and returns before that is done. It is called

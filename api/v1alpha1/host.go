@@ -254,6 +254,9 @@ type HostClaim struct {
 	UID  types.UID `json:"uid"`
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
+	// cluster is whose claim it is: the UID of the namespace kube-system.
+	// +optional
+	Cluster types.UID `json:"cluster,omitempty"`
 	// +optional
 	Pool string `json:"pool,omitempty"`
 	// at is when the host was claimed.

@@ -26,6 +26,8 @@ type Claims struct {
 	Nodes    NodeFinder
 	Backends Backends
 	Log      *slog.Logger
+	// Cluster is part of the mark on every machine that is made: the UID of the namespace kube-system.
+	Cluster types.UID
 	// Now is read before and after calls to a provider, which may take long.
 	Now func() time.Time
 	// Leading is asked before each effect; nil means always. A process that was stopped and goes on finds out here.

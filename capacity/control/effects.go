@@ -35,6 +35,7 @@ func (r *Claims) performOne(ctx context.Context, claim *v1alpha1.NodeClaim, p *p
 	switch e := e.(type) {
 	case lifecycle.Create:
 		h.outcome = r.call(ctx, claim, lifecycle.VerbCreate, p, func(b provider.Provider) (provider.Machine, error) {
+			e.Request.Cluster = r.Cluster
 			return b.Create(ctx, e.Request)
 		})
 	case lifecycle.Look:
@@ -43,6 +44,7 @@ func (r *Claims) performOne(ctx context.Context, claim *v1alpha1.NodeClaim, p *p
 		})
 	case lifecycle.Delete:
 		h.outcome = r.call(ctx, claim, lifecycle.VerbDelete, p, func(b provider.Provider) (provider.Machine, error) {
+			e.Machine.Cluster = r.Cluster
 			return e.Machine, b.Delete(ctx, e.Machine)
 		})
 	case lifecycle.LookPods:

@@ -230,6 +230,9 @@ func (p *program) follow(ctx context.Context) error {
 		return nil
 	}
 	p.log.Info("watches are in")
+	if !p.identify(ctx, cs) {
+		return nil
+	}
 	if p.flags.leader == leaderScheduler {
 		lease, err := namespacedName(p.flags.schedulerLease)
 		if err != nil {

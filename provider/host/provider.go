@@ -71,7 +71,7 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Mac
 func claim(h *v1alpha1.Host, r provider.Request, now time.Time) *v1alpha1.Host {
 	h = h.DeepCopy()
 	st := &h.Status
-	st.Claim = &v1alpha1.HostClaim{Name: r.Claim, UID: r.ClaimUID, Attempt: r.Attempt, Pool: r.Pool, At: *micro(now)}
+	st.Claim = &v1alpha1.HostClaim{Name: r.Claim, UID: r.ClaimUID, Attempt: r.Attempt, Cluster: r.Cluster, Pool: r.Pool, At: *micro(now)}
 	st.SwitchedOn, st.Served, st.Fault, st.LastError = false, false, "", ""
 	enter(h, v1alpha1.HostPoweringOn, "claimed by "+r.Claim, now)
 	return h
@@ -218,7 +218,7 @@ func served(h *v1alpha1.Host, uid types.UID) bool {
 func machineOf(h *v1alpha1.Host) provider.Machine {
 	c := h.Status.Claim
 	m := provider.Machine{
-		ID: provider.ID(h.Name), Claim: c.Name, ClaimUID: c.UID, Attempt: c.Attempt, State: provider.StateRunning,
+		ID: provider.ID(h.Name), Claim: c.Name, ClaimUID: c.UID, Attempt: c.Attempt, Cluster: c.Cluster, State: provider.StateRunning,
 		ProviderID: h.Spec.ProviderID, SystemUUID: h.Spec.SystemUUID, Host: h.Name, Zone: h.Spec.Rack, Created: c.At.UTC(),
 	}
 	if m.SystemUUID == "" {

@@ -56,6 +56,31 @@ func found(t *testing.T, b Backend) {
 	require.Equal(t, []provider.Machine{m}, list)
 }
 
+// whose: the mark on a machine names the cluster that asked for it, whatever became of it; two clusters that share a
+// backend know each other's machines by it.
+func whose(t *testing.T, b Backend) {
+	own := boot(t, b, request("std-000", 1))
+	r := request("std-001", 1)
+	r.Cluster = "4c1d0f7e-0000-4000-8000-00000000000b"
+	other := boot(t, b, r)
+	list, err := b.Provider.List(t.Context())
+	require.NoError(t, err)
+	for _, m := range list {
+		got, err := b.Provider.Get(t.Context(), m)
+		require.NoError(t, err)
+		require.Equal(t, m.Cluster, got.Cluster)
+		if m.ClaimUID == other.ClaimUID {
+			require.Equal(t, r.Cluster, m.Cluster)
+		} else {
+			require.Equal(t, cluster, m.Cluster)
+		}
+	}
+	require.NoError(t, b.Provider.Delete(t.Context(), own))
+	if got, err := b.Provider.Get(t.Context(), own); err == nil {
+		require.Equal(t, cluster, got.Cluster, "also on its way out")
+	}
+}
+
 func neverMade(t *testing.T, b Backend) {
 	_, err := b.Provider.Get(t.Context(), of("nobody"))
 	require.ErrorIs(t, err, provider.ErrNotFound)

@@ -50,6 +50,7 @@ func Run(t *testing.T, factory Factory) {
 	}{
 		{"create twice is one machine", createTwice},
 		{"a machine is found by its claim and in the list", found},
+		{"a machine says which cluster it belongs to", whose},
 		{"what was never made is not found", neverMade},
 		{"a machine comes to run and can be told by its node", runs},
 		{"a deletion is done when absence is proven", deletes},
@@ -82,10 +83,14 @@ func Run(t *testing.T, factory Factory) {
 func request(claim string, attempt int32) provider.Request {
 	return provider.Request{
 		Claim: claim, ClaimUID: uidOf(claim), Attempt: attempt, Pool: "std", Shape: "m",
+		Cluster: cluster,
 		Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi")},
 		Overhead:  corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
 	}
 }
+
+// cluster is whose claims the suite plays.
+const cluster = types.UID("4c1d0f7e-0000-4000-8000-00000000000a")
 
 func uidOf(claim string) types.UID { return types.UID("9b1f3a52-0000-4000-8000-" + claim) }
 

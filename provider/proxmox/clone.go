@@ -22,7 +22,7 @@ func (p *Provider) clone(ctx context.Context, op string, v *view, vmid int, r pr
 	if err != nil {
 		return provider.Machine{}, err
 	}
-	m := mark{Provider: p.config.Name, Claim: r.Claim, UID: r.ClaimUID, Attempt: r.Attempt, Pool: r.Pool, Shape: r.Shape,
+	m := mark{Provider: p.config.Name, Cluster: r.Cluster, Claim: r.Claim, UID: r.ClaimUID, Attempt: r.Attempt, Pool: r.Pool, Shape: r.Shape,
 		Keep: r.Keep, Stage: stageCloned}
 	options := &pve.VirtualMachineCloneOptions{NewID: vmid, Name: nameOf(r.Claim, r.Attempt), Description: m.note(p.spec.Description),
 		Pool: p.spec.Pool}
@@ -92,7 +92,7 @@ func (p *Provider) choose(op string, v *view, templates []template, vmid int, r 
 			Err: fmt.Errorf("%d clones run from host %s and %d on storage %s", onHost, t.row.Node, onStorage, storage)}
 	}
 	p.last = name
-	w := &work{owner: owner{r.ClaimUID, r.Attempt}, what: "clone", vmid: vmid, claim: r.Claim, asked: p.now(), host: name,
+	w := &work{owner: owner{r.ClaimUID, r.Attempt}, what: "clone", vmid: vmid, claim: r.Claim, cluster: r.Cluster, asked: p.now(), host: name,
 		source: t.row.Node, storage: storage, pool: r.Pool, need: need}
 	p.works[vmid] = w
 	return w, t, nil

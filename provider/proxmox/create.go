@@ -120,7 +120,7 @@ func (p *Provider) wake(ctx context.Context, r provider.Request, at *row) (provi
 	if err != nil {
 		return provider.Machine{}, err
 	}
-	if f.mark.Stage != stageKept || f.status != "stopped" || f.mark.identity(f.config) != "" {
+	if f.mark.Stage != stageKept || f.mark.Cluster != r.Cluster || f.status != "stopped" || f.mark.identity(f.config) != "" {
 		return provider.Machine{}, &provider.Error{Op: "wake VM " + string(r.ID), Kind: provider.ErrBusy,
 			Err: fmt.Errorf("it is not a kept machine any more")}
 	}

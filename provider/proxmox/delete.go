@@ -33,6 +33,9 @@ func (p *Provider) Delete(ctx context.Context, m provider.Machine) error {
 	p.mu.Lock()
 	p.deleting[f.row.vmid()] = owner{f.mark.UID, f.mark.Attempt}
 	p.mu.Unlock()
+	if f.mark.Cluster == "" {
+		f.mark.Cluster = m.Cluster // a mark older than that; the claim is proof enough of whose it is
+	}
 	return p.remove(ctx, op, f)
 }
 
@@ -48,6 +51,8 @@ func (p *Provider) mayTouch(op string, m provider.Machine, f *found) error {
 		why = fmt.Sprintf("it is of attempt %d", f.mark.Attempt)
 	case m.Claim != "" && f.mark.Claim != m.Claim:
 		why = "it belongs to claim " + f.mark.Claim
+	case m.Cluster != "" && f.mark.Cluster != "" && f.mark.Cluster != m.Cluster:
+		why = fmt.Sprintf("it belongs to cluster %q", f.mark.Cluster)
 	case f.config.Template || f.row.Template != 0:
 		why = "it is a template"
 	case !p.inRange(f.row.vmid()):
@@ -119,7 +124,7 @@ func (p *Provider) remove(ctx context.Context, op string, f *found) error {
 
 // keep takes the claim off a stopped machine.
 func (p *Provider) keep(ctx context.Context, f *found) error {
-	m := mark{Provider: f.mark.Provider, Pool: f.mark.Pool, Shape: f.mark.Shape, Stage: stageKept}
+	m := mark{Provider: f.mark.Provider, Cluster: f.mark.Cluster, Pool: f.mark.Pool, Shape: f.mark.Shape, Stage: stageKept}
 	s := map[string]any{"description": m.note(p.spec.Description), "tags": marks(f.config, nil, tagKept)}
 	if f.config.Digest != "" {
 		s["digest"] = f.config.Digest

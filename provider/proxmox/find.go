@@ -139,7 +139,7 @@ func (p *Provider) learn(r *row, m mark, ok bool) {
 // machine is what the caller is told of a VM.
 func (p *Provider) machine(f *found) provider.Machine {
 	return provider.Machine{
-		ID: provider.ID(strconv.Itoa(f.row.vmid())), Claim: f.mark.Claim, ClaimUID: f.mark.UID, Attempt: f.mark.Attempt,
+		ID: provider.ID(strconv.Itoa(f.row.vmid())), Claim: f.mark.Claim, ClaimUID: f.mark.UID, Attempt: f.mark.Attempt, Cluster: f.mark.Cluster,
 		State: p.state(f), ProviderID: fmt.Sprintf("proxmox://%s/%d", p.spec.Region, f.row.vmid()),
 		SystemUUID: uuidOf(f.mark.UID, f.mark.Attempt), NodeName: nameOf(f.mark.Claim, f.mark.Attempt),
 		Host: f.row.Node, Zone: f.row.Node, Message: f.failed,

@@ -154,6 +154,44 @@ func TestAKeptMachineIsWokenForTheNextClaim(t *testing.T) {
 	require.Equal(t, 1, r.count(), "it was not to be kept this time")
 }
 
+// Two clusters of Muster may share a Proxmox VE cluster, a range of numbers and even the Provider's name.
+func TestAKeptMachineIsNotWokenByAnotherCluster(t *testing.T) {
+	for name, c := range map[string]struct{ made, released, asks types.UID }{
+		"another cluster's":                     {"a", "a", "b"},
+		"of a time when marks did not say":      {"", "", "b"},
+		"of that time, released by its cluster": {"", "a", "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			p := always(r.provider(t))
+			first := request(1)
+			first.Keep, first.Cluster = true, c.made
+			m := boot(t, r, p, &first)
+			m.Cluster = c.released
+			gone(t, r, p, m)
+			second := request(2)
+			second.Cluster = c.asks
+			require.NotEqual(t, m.ID, boot(t, r, p, &second).ID)
+			if c.released != "" {
+				third := request(3)
+				third.Cluster = c.released
+				require.Equal(t, m.ID, boot(t, r, p, &third).ID, "its own cluster wakes it")
+			}
+		})
+	}
+}
+
+func TestAMachineOfAnotherClusterIsNotRemoved(t *testing.T) {
+	r := newRig(t)
+	p := r.provider(t)
+	req := request(1)
+	req.Cluster = "a"
+	m := boot(t, r, always(p), &req)
+	m.Cluster = "b"
+	require.ErrorIs(t, p.Delete(t.Context(), m), provider.ErrRefused)
+	require.Equal(t, 1, r.count())
+}
+
 func TestWhatSomebodyChangedIsNotTouched(t *testing.T) {
 	for name, change := range map[string]func(*pvesim.VM){
 		"the tags are gone":        func(vm *pvesim.VM) { delete(vm.Config, "tags") },

@@ -89,5 +89,5 @@ func (p *Provider) markOf(ctx context.Context, r *row) (mark, bool, error) {
 }
 
 func (p *Provider) cloning(w *work) mark {
-	return mark{Provider: p.config.Name, Claim: w.claim, UID: w.uid, Attempt: w.attempt, Stage: stageCloned}
+	return mark{Provider: p.config.Name, Cluster: w.cluster, Claim: w.claim, UID: w.uid, Attempt: w.attempt, Stage: stageCloned}
 }

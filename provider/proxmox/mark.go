@@ -32,6 +32,7 @@ const (
 // mark is the identity in a VM's notes.
 type mark struct {
 	Provider string    `json:"provider"`
+	Cluster  types.UID `json:"cluster,omitempty"`
 	Claim    string    `json:"claim,omitempty"`
 	UID      types.UID `json:"uid,omitempty"`
 	Attempt  int32     `json:"attempt,omitempty"`

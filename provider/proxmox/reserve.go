@@ -76,7 +76,7 @@ func (p *Provider) keptFor(ctx context.Context, v *view, r provider.Request) ([]
 		if err != nil {
 			return nil, err
 		}
-		if ours && m.Stage == stageKept && m.Pool == r.Pool && m.Shape == r.Shape {
+		if ours && m.Stage == stageKept && m.Cluster == r.Cluster && m.Pool == r.Pool && m.Shape == r.Shape {
 			kept = append(kept, at.vmid())
 		}
 	}

@@ -19,6 +19,7 @@ type work struct {
 	what    string // clone, start, stop, destroy or resize
 	vmid    int
 	claim   string
+	cluster types.UID
 	id      upid // empty when the answer that named it was lost
 	asked   time.Time
 	host    string // where the machine will be

@@ -134,7 +134,7 @@ func (c *Cloud) add(r provider.Request, f fate) *Machine {
 	name := NodeName(r.Claim, r.Attempt)
 	r.Resources, r.Overhead = r.Resources.DeepCopy(), r.Overhead.DeepCopy()
 	m := &Machine{Request: r, Machine: provider.Machine{
-		ID: provider.ID(name), Claim: r.Claim, ClaimUID: r.ClaimUID, Attempt: r.Attempt, State: provider.StateCreating,
+		ID: provider.ID(name), Claim: r.Claim, ClaimUID: r.ClaimUID, Attempt: r.Attempt, Cluster: r.Cluster, State: provider.StateCreating,
 		ProviderID: fmt.Sprintf("sim://%s/%s", name, r.ClaimUID), SystemUUID: string(r.ClaimUID), NodeName: name,
 		Host: "sim", Created: c.now,
 	}}

@@ -21,6 +21,7 @@ type (
 		Attempt   int32               `json:"attempt"`
 		Pool      string              `json:"pool,omitempty"`
 		Shape     string              `json:"shape,omitempty"`
+		Cluster   types.UID           `json:"cluster,omitempty"`
 		Resources corev1.ResourceList `json:"resources"`
 		Overhead  corev1.ResourceList `json:"overhead,omitempty"`
 	}
@@ -30,6 +31,7 @@ type (
 		Claim      string         `json:"claim"`
 		ClaimUID   types.UID      `json:"claimUID"`
 		Attempt    int32          `json:"attempt"`
+		Cluster    types.UID      `json:"cluster,omitempty"`
 		State      provider.State `json:"state"`
 		ProviderID string         `json:"providerID,omitempty"`
 		SystemUUID string         `json:"systemUUID,omitempty"`
@@ -101,12 +103,12 @@ func (r remote) Unwrap() error { return r.err }
 
 func (w wireRequest) request() provider.Request {
 	return provider.Request{Claim: w.Claim, ClaimUID: w.ClaimUID, Attempt: w.Attempt, Pool: w.Pool, Shape: w.Shape,
-		Resources: w.Resources, Overhead: w.Overhead}
+		Cluster: w.Cluster, Resources: w.Resources, Overhead: w.Overhead}
 }
 
 func toWireRequest(r provider.Request) wireRequest {
 	return wireRequest{Claim: r.Claim, ClaimUID: r.ClaimUID, Attempt: r.Attempt, Pool: r.Pool, Shape: r.Shape,
-		Resources: r.Resources, Overhead: r.Overhead}
+		Cluster: r.Cluster, Resources: r.Resources, Overhead: r.Overhead}
 }
 
 func (w wireMachine) machine() provider.Machine { return provider.Machine(w) }
