@@ -3,6 +3,8 @@ package replay
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -127,6 +129,15 @@ func (k *kube) DeleteClaim(_ context.Context, name string, uid types.UID) error 
 	fresh.DeletionTimestamp = &now
 	k.storeClaim(old, fresh)
 	return nil
+}
+
+// Claims returns every claim, by name.
+func (k *kube) Claims(context.Context) ([]*v1alpha1.NodeClaim, error) {
+	claims := make([]*v1alpha1.NodeClaim, 0, len(k.claims))
+	for _, name := range slices.Sorted(maps.Keys(k.claims)) {
+		claims = append(claims, k.claims[name])
+	}
+	return claims, nil
 }
 
 // UpdateNode stores metadata and spec of a Node on the version that was read.

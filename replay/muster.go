@@ -58,6 +58,7 @@ const (
 	reapEvery  = time.Second
 	expire     = time.Second
 	preempts   = 20
+	cluster    = "replay"
 )
 
 func newMuster(p parts, batch policy.Batch) *muster {
@@ -73,7 +74,7 @@ func newMuster(p parts, batch policy.Batch) *muster {
 		Timeout: time.Hour, // of the wall clock: a replay on a slow computer must not end otherwise
 	})
 	teller := &control.Teller{Kube: p.kube, Log: p.log, Burst: tellBurst, Every: tellEvery}
-	m.claims = &control.Claims{Live: m.live, Kube: p.kube, Nodes: m.feed, Backends: p.backends, Log: p.log, Now: now}
+	m.claims = &control.Claims{Live: m.live, Kube: p.kube, Nodes: m.feed, Backends: p.backends, Log: p.log, Now: now, Cluster: cluster}
 	preemptor := &control.Preemptor{
 		Live: m.live, Kube: p.kube, Teller: teller, Log: p.log, Most: preempts, Settled: m.settled,
 	}
@@ -82,7 +83,10 @@ func newMuster(p parts, batch policy.Batch) *muster {
 	}
 	reaper := &control.Reaper{Live: m.live, Kube: p.kube, Log: p.log}
 	holds := &control.Holds{Live: m.live, Kube: p.kube, Log: p.log, Age: holdAge}
-	providers := &control.Providers{Live: m.live, Kube: p.kube, Backends: p.backends, Log: p.log, Machines: p.machines}
+	providers := &control.Providers{
+		Live: m.live, Kube: p.kube, Backends: p.backends, Log: p.log, Machines: p.machines,
+		Keeper: &control.Keeper{Live: m.live, Kube: p.kube, Nodes: m.feed, Backends: p.backends, Log: p.log, Cluster: cluster},
+	}
 	m.feed.list()
 	m.loop(m.live.Changed(), planner.Tick)
 	m.loop(m.live.Changed(), atMost(reaper.Tick, reapEvery))

@@ -35,6 +35,9 @@ type Kube interface {
 	// Nominate writes status.nominatedNodeName of this very pod.
 	Nominate(ctx context.Context, ref v1alpha1.PodReference, node string) error
 
+	// Claims reads every claim past every cache: what is not there does not exist.
+	Claims(ctx context.Context) ([]*v1alpha1.NodeClaim, error)
+
 	UpdatePoolStatus(ctx context.Context, p *v1alpha1.NodePool) error
 	UpdateProviderStatus(ctx context.Context, p *v1alpha1.Provider) error
 

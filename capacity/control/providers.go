@@ -11,7 +11,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
-	"github.com/muster-sh/muster/capacity/lifecycle"
+	"github.com/muster-sh/muster/capacity/housekeeping"
 )
 
 // Providers asks every backend for its machines, and says in the Provider's status whether it answers.
@@ -22,6 +22,8 @@ type Providers struct {
 	Log      *slog.Logger
 	// Machines is told the number of machines and of those without a claim after each complete listing.
 	Machines func(provider string, all, orphans int)
+	// Keeper deals with machines and Nodes without a claim.
+	Keeper *Keeper
 }
 
 // Tick looks at every provider once.
@@ -32,13 +34,14 @@ func (p *Providers) Tick(ctx context.Context, now time.Time) {
 		}
 		p.look(ctx, pr, now)
 	}
+	p.Keeper.strays(ctx, now)
 }
 
 func (p *Providers) look(ctx context.Context, pr *v1alpha1.Provider, now time.Time) {
 	next := pr.DeepCopy()
 	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Listed",
 		ObservedGeneration: pr.Generation, LastTransitionTime: metav1.NewTime(now)}
-	if err := p.list(ctx, next); err != nil {
+	if err := p.list(ctx, next, now); err != nil {
 		if ctx.Err() != nil {
 			return
 		}
@@ -58,7 +61,7 @@ func (p *Providers) look(ctx context.Context, pr *v1alpha1.Provider, now time.Ti
 
 // list counts the machines. Claims are read after the listing: a machine is made after its claim, so one without a claim
 // now has none.
-func (p *Providers) list(ctx context.Context, pr *v1alpha1.Provider) error {
+func (p *Providers) list(ctx context.Context, pr *v1alpha1.Provider, now time.Time) error {
 	backend, err := p.Backends.Backend(pr.Name)
 	if err != nil {
 		return err
@@ -68,11 +71,8 @@ func (p *Providers) list(ctx context.Context, pr *v1alpha1.Provider) error {
 		return fmt.Errorf("list machines: %w", err)
 	}
 	claims, _ := p.Live.Claims()
-	orphans := lifecycle.Orphans(machines, claims)
+	listing := housekeeping.Listing{Machines: machines, Claims: claims, Began: now}
 	pr.Status.Machines = int32(min(len(machines), 1<<31-1)) //nolint:gosec // bounded in the same line
-	p.Machines(pr.Name, len(machines), len(orphans))
-	for _, m := range orphans {
-		p.Log.Warn("machine without a claim", "provider", pr.Name, "machine", m.ID, "claim", m.Claim, "claimUID", m.ClaimUID)
-	}
+	p.Machines(pr.Name, len(machines), p.Keeper.orphans(ctx, pr, backend, listing))
 	return nil
 }

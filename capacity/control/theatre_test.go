@@ -94,7 +94,7 @@ func (th *theatre) restart() {
 		Live: th.live, Log: log, Teller: th.teller, Planner: th.planner, Preemptor: th.preemptor,
 		Claims: &control.Claims{Live: th.live, Kube: th, Log: log}, Reaper: &control.Reaper{Live: th.live, Kube: th, Log: log},
 		Holds:     &control.Holds{Live: th.live, Kube: th, Log: log, Age: 30 * time.Second},
-		Providers: &control.Providers{Live: th.live, Kube: th, Log: log, Backends: nobody{}},
+		Providers: &control.Providers{Live: th.live, Kube: th, Log: log, Backends: nobody{}, Keeper: &control.Keeper{Live: th.live, Kube: th, Log: log, Nodes: nobody{}}},
 	}
 	th.pool(0)
 	th.live.SetProvider(&v1alpha1.Provider{ObjectMeta: metav1.ObjectMeta{Name: "sim"}})
@@ -110,6 +110,8 @@ func (th *theatre) restart() {
 type nobody struct{}
 
 func (nobody) Backend(string) (provider.Provider, error) { return nil, provider.ErrUnknown }
+
+func (nobody) Candidates(string, string, string) []*corev1.Node { return nil }
 
 func (th *theatre) UpdateProviderStatus(context.Context, *v1alpha1.Provider) error { return nil }
 

@@ -73,6 +73,19 @@ func (k *Cluster) DeleteClaim(ctx context.Context, name string, uid types.UID) e
 	return k.client.Delete(ctx, c, client.Preconditions{UID: &uid})
 }
 
+// Claims reads every claim from the API server.
+func (k *Cluster) Claims(ctx context.Context) ([]*v1alpha1.NodeClaim, error) {
+	var list v1alpha1.NodeClaimList
+	if err := k.client.List(ctx, &list); err != nil {
+		return nil, err
+	}
+	claims := make([]*v1alpha1.NodeClaim, 0, len(list.Items))
+	for i := range list.Items {
+		claims = append(claims, &list.Items[i])
+	}
+	return claims, nil
+}
+
 // UpdateNode writes the difference between two versions of a Node, on the first of them only.
 func (k *Cluster) UpdateNode(ctx context.Context, from, to *corev1.Node) error {
 	patch := client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{})

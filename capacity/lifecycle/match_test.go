@@ -79,16 +79,6 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-func TestOrphansAreTheMachinesOfNoClaim(t *testing.T) {
-	c := claim("a-000", "", "", "")
-	machines := []provider.Machine{{ID: "z", Claim: "a-000", ClaimUID: "an older claim of that name"}, {ID: "y", Claim: "a-000", ClaimUID: c.UID},
-		{ID: "b", ClaimUID: ""}}
-	got := lifecycle.Orphans(machines, []*v1alpha1.NodeClaim{c})
-	require.Equal(t, []provider.ID{"b", "z"}, []provider.ID{got[0].ID, got[1].ID})
-	require.Len(t, got, 2)
-	require.Empty(t, lifecycle.Orphans(nil, nil))
-}
-
 func TestWhatASightingBecomesAfterACall(t *testing.T) {
 	m := provider.Machine{ID: "vm", ClaimUID: "u"}
 	seen := lifecycle.Seen(m, start)
@@ -125,11 +115,6 @@ func BenchmarkMatchThousandNodes(b *testing.B) {
 	for b.Loop() {
 		lifecycle.Pairs(claims, nodes)
 	}
-}
-
-func TestAKeptMachineIsNoOrphan(t *testing.T) {
-	kept := provider.Machine{ID: "1000", State: provider.StateKept}
-	require.Empty(t, lifecycle.Orphans([]provider.Machine{kept}, nil))
 }
 
 func TestTheRequestSaysWhetherTheMachineIsKept(t *testing.T) {

@@ -40,6 +40,7 @@ func releasing(s *step) {
 		return
 	}
 	s.refresh()
+	s.fence()
 	failed := s.retryLater()
 	m, present := s.machine()
 	switch {
@@ -58,6 +59,18 @@ func releasing(s *step) {
 	default:
 		s.giveBack(s.recorded())
 	}
+}
+
+// fence keeps pods off a Node that is still there, or joined late: its machine is going.
+func (s *step) fence() {
+	if _, present := s.machine(); s.hasNode() && (present || !s.provenGone()) {
+		s.update(closedNode(s.o.Node))
+	}
+}
+
+// hasNode says that the Node is this claim's by more than the name its machine was to have.
+func (s *step) hasNode() bool {
+	return s.o.Node != nil && (s.o.NodeBy != ByName || s.o.Node.Name == s.c.Status.NodeName)
 }
 
 // since reports whether the sighting comes from a look begun at t or later.
@@ -106,7 +119,7 @@ func (s *step) gone() {
 		}
 	}
 	switch {
-	case s.o.Node != nil && (s.o.NodeBy != ByName || s.o.Node.Name == st.NodeName):
+	case s.hasNode():
 		s.say("the machine is gone, deleting node " + s.o.Node.Name)
 		s.do(DeleteNode{Name: s.o.Node.Name, UID: s.o.Node.UID})
 		s.wake(lookAgain)

@@ -293,7 +293,7 @@ func TestJoiningAndStarting(t *testing.T) {
 		{"gives up after the timeout", starting, func(s *scene) {
 			s.now = s.now.Add(3 * time.Minute)
 			setReady(s.seen.Node, false)
-		}, releasing, []string{"event RegistrationTimeout", "delete machine vm-1"}, 2 * time.Second, ""},
+		}, releasing, []string{"event RegistrationTimeout", "update node n", "delete machine vm-1"}, 2 * time.Second, ""},
 		{"waits for the node again when it went away", starting, (*scene).noNode, joining, nil, 15 * time.Second, ""},
 		{"closes the node when it is deleted: a pod may be there", starting, (*scene).deleted, draining,
 			[]string{"event Closing", "update node n"}, 2 * time.Second, "closing node n: Deleted"},
@@ -393,6 +393,17 @@ func TestReleasingAndFailed(t *testing.T) {
 		}, releasing, []string{"delete machine vm-1"}, 2 * time.Second, ""},
 		{"waits for the node of a machine that never joined", releasing, func(s *scene) { timedOut(s, 1); s.absent() }, releasing, nil,
 			2 * time.Second, ""},
+		{"keeps pods off the node of a late joiner while its machine goes", releasing, func(s *scene) {
+			timedOut(s, 1)
+			s.machine(provider.StateDeleting)
+			s.node()
+		}, releasing, []string{"update node n"}, 2 * time.Second, "takes machine vm-1 back"},
+		{"leaves a node alone that has only the name", releasing, func(s *scene) {
+			timedOut(s, 1)
+			s.machine(provider.StateDeleting)
+			s.node()
+			s.seen.NodeBy = lifecycle.ByName
+		}, releasing, nil, 2 * time.Second, ""},
 		{"deletes the node of a late joiner", releasing, func(s *scene) { timedOut(s, 1); s.absent(); s.node() }, releasing,
 			[]string{"delete node n"}, 2 * time.Second, "deleting node n"},
 		{"does not delete a node that has only the name", releasing, func(s *scene) {

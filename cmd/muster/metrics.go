@@ -6,6 +6,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/capacity/housekeeping"
 )
 
 // metrics are those of the loops; the extender has its own.
@@ -17,6 +18,7 @@ type metrics struct {
 	fates    *prometheus.GaugeVec
 	machines *prometheus.GaugeVec
 	orphans  *prometheus.GaugeVec
+	removed  *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer, live *capacity.Live) *metrics {
@@ -40,10 +42,13 @@ func newMetrics(r prometheus.Registerer, live *capacity.Live) *metrics {
 			Name: "muster_provider_machines", Help: "Machines with our mark in the last complete listing.",
 		}, []string{"provider"}),
 		orphans: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "muster_provider_orphan_machines", Help: "Machines with our mark and without a claim.",
+			Name: "muster_provider_orphan_machines", Help: "Machines with our mark and without a claim, by how it stands with them.",
+		}, []string{"provider", "standing"}),
+		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "muster_provider_orphan_machines_removed_total", Help: "Machines without a claim that were removed and are proven gone.",
 		}, []string{"provider"}),
 	}
-	r.MustRegister(m.passes, m.bought, m.cost, m.least, m.fates, m.machines, m.orphans, &claimStates{live: live}, &brakesHeld{live: live})
+	r.MustRegister(m.passes, m.bought, m.cost, m.least, m.fates, m.machines, m.orphans, m.removed, &claimStates{live: live}, &brakesHeld{live: live})
 	return m
 }
 
@@ -59,10 +64,17 @@ func (m *metrics) observePass(p control.Pass) {
 	}
 }
 
-func (m *metrics) observeMachines(name string, all, orphans int) {
+func (m *metrics) observeMachines(name string, all, _ int) {
 	m.machines.WithLabelValues(name).Set(float64(all))
-	m.orphans.WithLabelValues(name).Set(float64(orphans))
 }
+
+func (m *metrics) observeOrphans(name string, counts map[housekeeping.Standing]int) {
+	for _, standing := range housekeeping.Standings {
+		m.orphans.WithLabelValues(name, string(standing)).Set(float64(counts[standing]))
+	}
+}
+
+func (m *metrics) orphanRemoved(name string) { m.removed.WithLabelValues(name).Inc() }
 
 // claimStates counts claims when it is scraped.
 type claimStates struct{ live *capacity.Live }

@@ -133,6 +133,10 @@ func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 		Holds:  &control.Holds{Live: p.live, Kube: cluster, Log: p.log, Age: 30 * time.Second},
 		Providers: &control.Providers{
 			Live: p.live, Kube: cluster, Backends: p.backends, Log: p.log, Machines: metrics.observeMachines,
+			Keeper: &control.Keeper{
+				Live: p.live, Kube: cluster, Nodes: p.feed, Backends: p.backends, Log: p.log, Leading: p.leading,
+				Standings: metrics.observeOrphans, Removed: metrics.orphanRemoved,
+			},
 		},
 	}
 }

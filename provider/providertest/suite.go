@@ -83,7 +83,7 @@ func Run(t *testing.T, factory Factory) {
 func request(claim string, attempt int32) provider.Request {
 	return provider.Request{
 		Claim: claim, ClaimUID: uidOf(claim), Attempt: attempt, Pool: "std", Shape: "m",
-		Cluster: cluster,
+		Cluster:   cluster,
 		Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi")},
 		Overhead:  corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
 	}
