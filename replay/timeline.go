@@ -223,7 +223,7 @@ func (t *Timeline) seePod(c change, p *corev1.Pod, at time.Duration) {
 		t.served(p.UID)
 		t.leaves(p.UID, at)
 	case old == nil && p.Spec.NodeName == "":
-		t.waiting[p.UID] = capacity.PodOf(p).Usage.MilliCPU
+		t.waiting[p.UID] = capacity.PodOf(p).Ask.Requests.MilliCPU
 		t.asked += t.waiting[p.UID]
 	case p.Spec.NodeName != "" && old != nil && old.Spec.NodeName == "":
 		t.served(p.UID)

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -36,6 +37,8 @@ func TestTimelineOfTheStory(t *testing.T) {
 		stays += len(l.Pods)
 	}
 	require.Equal(t, s.Pods.Arrived, stays, "every pod ran once")
+	early := line.Moments[slices.IndexFunc(line.Moments, func(m Moment) bool { return m.Waiting == 10 })]
+	require.Equal(t, Moment{At: early.At, Waiting: 10, Wanted: 5000}, early, "ten pods of half a core, and no node yet")
 	peak := Moment{}
 	for i, m := range line.Moments {
 		if i > 0 {
