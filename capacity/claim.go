@@ -71,8 +71,8 @@ func NewClaim(pool *v1alpha1.NodePool, shape v1alpha1.Shape, slot int) *v1alpha1
 			Resources: withPods(shape.Resources), Overhead: t.Overhead.DeepCopy(),
 			Labels: labels, Annotations: maps.Clone(t.Annotations),
 			Taints: t.Taints, StartupTaints: t.StartupTaints,
-			MaxAttempts: pool.Spec.ScaleUp.MaxAttempts,
-			Keep:        pool.Spec.ScaleDown.Release == v1alpha1.ReleaseStop,
+			Hosts: t.Hosts.DeepCopy(), MaxAttempts: pool.Spec.ScaleUp.MaxAttempts,
+			Keep: pool.Spec.ScaleDown.Release == v1alpha1.ReleaseStop,
 		},
 	}
 	if d := pool.Spec.ScaleUp.RegistrationTimeout; d != nil {

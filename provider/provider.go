@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
 )
 
 // ID is a backend's own name of a machine.
@@ -45,6 +47,8 @@ type Request struct {
 	Cluster types.UID
 	// Keep says that Delete shall stop this machine and keep it for a later claim, where the backend can.
 	Keep bool
+	// Hosts picks the hosts that may serve it, where the backend powers Host objects; nil for any.
+	Hosts *v1alpha1.HostSelector
 	// Resources is the machine's capacity.
 	Resources corev1.ResourceList
 	// Overhead is what of the capacity the node will not offer as allocatable.
@@ -66,9 +70,11 @@ type Machine struct {
 	SystemUUID string
 	// NodeName is set when the backend decides the node's name.
 	NodeName string
-	Host     string
-	Zone     string
-	Created  time.Time
+	// Host, Rack and Zone are where it runs; empty where that is not known.
+	Host    string
+	Rack    string
+	Zone    string
+	Created time.Time
 	// Message tells why a machine is in StateFailed.
 	Message string
 }

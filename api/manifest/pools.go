@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,21 +64,27 @@ func collect[T any](o object, to *[]*T) Errors {
 	return nil
 }
 
-// checkProviders reports pools whose provider is not there, once the files define any provider.
+// checkProviders reports pools whose provider is not there, or is of another kind than they need, once the files define
+// any provider.
 func (p *Pools) checkProviders(pools []object) Errors {
 	if len(p.Providers) == 0 {
 		return nil
 	}
-	names := make([]string, 0, len(p.Providers))
+	types := make(map[string]v1alpha1.ProviderType, len(p.Providers))
 	for _, one := range p.Providers {
-		names = append(names, one.Name)
+		types[one.Name] = one.Spec.Type
 	}
-	slices.Sort(names)
 	var errs Errors
 	for i, o := range pools {
-		if name := p.Pools[i].Spec.Provider; !slices.Contains(names, name) {
+		name := p.Pools[i].Spec.Provider
+		kind, found := types[name]
+		switch {
+		case !found:
 			errs = append(errs, o.problem("spec.provider", "Not found: %q: the Providers in these files are %s",
-				name, strings.Join(names, ", ")))
+				name, strings.Join(slices.Sorted(maps.Keys(types)), ", ")))
+		case p.Pools[i].Spec.Template.Hosts != nil && !kind.PowersHosts():
+			errs = append(errs, o.problem("spec.template.hosts", "Invalid: Provider %s of type %s powers no Hosts: redfish, ipmi and wol do",
+				name, kind))
 		}
 	}
 	return errs

@@ -59,10 +59,15 @@ type HostSpec struct {
 
 	Power Power `json:"power"`
 
-	// rack is used to spread a pool over racks, and is the zone of the host's node.
+	// rack is used to spread a pool over racks; {{.Rack}} in the labels of a pool's nodes.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Rack string `json:"rack,omitempty"`
+
+	// zone is {{.Zone}} in the labels of a pool's nodes; the rack where it is not given.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Zone string `json:"zone,omitempty"`
 
 	// resources is the host's capacity: cpu, memory, GPUs, storage, any.
 	// +kubebuilder:validation:Type=object

@@ -71,6 +71,10 @@ type NodeClaimSpec struct {
 	// +optional
 	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
 
+	// hosts picks the Hosts that may serve this claim.
+	// +optional
+	Hosts *HostSelector `json:"hosts,omitempty"`
+
 	// keep says that the machine is stopped and kept when it is given back, as the pool's scaleDown.release says.
 	// +optional
 	Keep bool `json:"keep,omitempty"`
@@ -164,9 +168,11 @@ type NodeClaimStatus struct {
 	// systemUUID is what the Node's status.nodeInfo.systemUUID will be.
 	// +optional
 	SystemUUID string `json:"systemUUID,omitempty"`
-	// host and zone are where the machine runs.
+	// host, rack and zone are where the machine runs.
 	// +optional
 	Host string `json:"host,omitempty"`
+	// +optional
+	Rack string `json:"rack,omitempty"`
 	// +optional
 	Zone string `json:"zone,omitempty"`
 	// nodeName is the Node that registered for this machine.

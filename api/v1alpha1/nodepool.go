@@ -80,8 +80,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="has(self.shapes) != has(self.range)",message="exactly one of shapes and range must be set"
 type NodeTemplate struct {
-	// labels are put on the node at registration. A value may be a Go template over .Pool, .Shape, .Claim, .Machine,
-	// .Host and .Zone, for example "{{.Host}}".
+	// labels are put on the node at registration. A value may be a Go template over .Pool, .Provider, .Shape, .Claim,
+	// .Machine, .Host, .Rack and .Zone, for example "{{.Host}}".
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('muster.sh/'))",message="labels under muster.sh/ are Muster's own"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k).hasValue())",message="a label's key is a qualified name, for example rack or example.org/rack"
@@ -127,6 +127,11 @@ type NodeTemplate struct {
 	// range allows every size between two bounds.
 	// +optional
 	Range *ShapeRange `json:"range,omitempty"`
+
+	// hosts picks the Hosts that this pool may claim, by their labels; without it, all of the provider's that are for this
+	// pool. It has a meaning only where the provider powers Hosts.
+	// +optional
+	Hosts *HostSelector `json:"hosts,omitempty"`
 
 	// overhead is what the system, the kubelet and static pods keep of every machine: capacity minus overhead is left
 	// for DaemonSets and pods.

@@ -18,6 +18,11 @@ const (
 	ProviderSim     ProviderType = "sim"
 )
 
+// PowersHosts says whether Providers of this type make their machines of Hosts.
+func (t ProviderType) PowersHosts() bool {
+	return t == ProviderRedfish || t == ProviderIPMI || t == ProviderWoL
+}
+
 // Provider is one backend that makes machines or powers hosts.
 //
 // +kubebuilder:object:root=true

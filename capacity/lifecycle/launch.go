@@ -31,7 +31,7 @@ func (s *step) order(attempt int32) {
 		s.c.Spec.Shape, s.c.Spec.Provider, attempt, max(attempt, s.c.Spec.MaxAttempts)))
 	st := &s.c.Status
 	st.Attempts = attempt
-	st.ReservedID, st.MachineID, st.ProviderID, st.SystemUUID, st.Host, st.Zone, st.NodeName = "", "", "", "", "", "", ""
+	st.ReservedID, st.MachineID, st.ProviderID, st.SystemUUID, st.Host, st.Rack, st.Zone, st.NodeName = "", "", "", "", "", "", "", ""
 	st.LaunchedAt, st.RegisteredAt, st.ReadyAt = nil, nil, nil
 	s.no(v1alpha1.ConditionLaunched, ReasonOrdered, st.Message)
 }
@@ -162,7 +162,7 @@ func (s *step) request() provider.Request {
 	c := s.c
 	return provider.Request{
 		Claim: c.Name, ClaimUID: c.UID, Attempt: c.Status.Attempts, Pool: c.Spec.Pool, Shape: c.Spec.Shape,
-		ID: provider.ID(c.Status.ReservedID), Keep: c.Spec.Keep,
+		ID: provider.ID(c.Status.ReservedID), Keep: c.Spec.Keep, Hosts: c.Spec.Hosts.DeepCopy(),
 		Resources: c.Spec.Resources.DeepCopy(), Overhead: c.Spec.Overhead.DeepCopy(),
 	}
 }

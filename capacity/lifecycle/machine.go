@@ -31,7 +31,7 @@ func (s *step) know(m provider.Machine) {
 	for _, fact := range []struct {
 		known *string
 		said  string
-	}{{&st.ProviderID, m.ProviderID}, {&st.SystemUUID, m.SystemUUID}, {&st.Host, m.Host}, {&st.Zone, m.Zone}} {
+	}{{&st.ProviderID, m.ProviderID}, {&st.SystemUUID, m.SystemUUID}, {&st.Host, m.Host}, {&st.Rack, m.Rack}, {&st.Zone, m.Zone}} {
 		if fact.said != "" {
 			*fact.known = fact.said
 		}

@@ -29,15 +29,15 @@ func updated(t *testing.T, s *scene) (*corev1.Node, lifecycle.Result) {
 
 func TestANodeIsMarkedWhenItRegisters(t *testing.T) {
 	s := in(joining)
-	s.claim.Spec.Annotations = map[string]string{"where": "{{.Zone}}/{{.Host}}/{{.Machine}}"}
+	s.claim.Spec.Annotations = map[string]string{"where": "{{.Zone}}/{{.Rack}}/{{.Host}}/{{.Machine}}/{{.Provider}}"}
 	s.claim.Spec.Labels["plain"] = "value"
-	s.claim.Status.Zone = "z1"
+	s.claim.Status.Zone, s.claim.Status.Rack = "z1", "r1"
 	s.node()
 	s.seen.Node.Annotations, s.seen.Node.Spec.Taints = nil, nil
 	n, _ := updated(t, s)
 	require.Equal(t, map[string]string{corev1.LabelHostname: "n", v1alpha1.PoolLabel: "std", v1alpha1.ClaimLabel: "std-000",
 		v1alpha1.ShapeLabel: "m", "rack": "h1", "plain": "value"}, n.Labels)
-	require.Equal(t, "z1/h1/vm-1", n.Annotations["where"])
+	require.Equal(t, "z1/r1/h1/vm-1/px", n.Annotations["where"])
 	require.Equal(t, []corev1.Taint{
 		{Key: v1alpha1.StartingTaint, Effect: corev1.TaintEffectNoSchedule},
 		{Key: "team", Value: "a", Effect: corev1.TaintEffectNoSchedule},
@@ -68,7 +68,7 @@ func TestTaintsThatTheKubeletPutOnAreNotDoubled(t *testing.T) {
 
 func TestATemplateThatCannotBeUsedIsLeftOutAndNamed(t *testing.T) {
 	for name, value := range map[string]string{
-		"an unknown field": "{{.Rack}}",
+		"an unknown field": "{{.Row}}",
 		"a broken one":     "{{.Host",
 		"no label value":   "{{.Host}}/x y",
 		"too long a value": strings.Repeat("x", 64),

@@ -104,7 +104,7 @@ func (s *step) recorded() provider.Machine {
 		id = st.ReservedID
 	}
 	return provider.Machine{ID: provider.ID(id), Claim: s.c.Name, ClaimUID: s.c.UID, Attempt: st.Attempts,
-		ProviderID: st.ProviderID, SystemUUID: st.SystemUUID, Host: st.Host, Zone: st.Zone}
+		ProviderID: st.ProviderID, SystemUUID: st.SystemUUID, Host: st.Host, Rack: st.Rack, Zone: st.Zone}
 }
 
 // gone cleans up after a machine that is proven gone. A Node that joined in the machine's last moment is waited for, so

@@ -14,13 +14,13 @@ import (
 
 // Facts are what a template in a label or annotation may name, for example "{{.Host}}".
 type Facts struct {
-	Pool, Shape, Claim, Machine, Host, Zone string
+	Pool, Provider, Shape, Claim, Machine, Host, Rack, Zone string
 }
 
 // FactsOf returns the facts of a claim.
 func FactsOf(c *v1alpha1.NodeClaim) Facts {
-	return Facts{Pool: c.Spec.Pool, Shape: c.Spec.Shape, Claim: c.Name, Machine: c.Status.MachineID,
-		Host: c.Status.Host, Zone: c.Status.Zone}
+	return Facts{Pool: c.Spec.Pool, Provider: c.Spec.Provider, Shape: c.Spec.Shape, Claim: c.Name, Machine: c.Status.MachineID,
+		Host: c.Status.Host, Rack: c.Status.Rack, Zone: c.Status.Zone}
 }
 
 // Fill fills one value in. Without "{{" a value is taken as it is.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -21,6 +22,7 @@ const (
 	whyQuarantined = "quarantined"
 	whyOn          = "on, but not by Muster"
 	whyPool        = "not for this pool"
+	whyLabels      = "without the labels asked for"
 	whyUnreachable = "not answering"
 )
 
@@ -30,21 +32,26 @@ const maxErrors = 3
 // Choose returns the free host that a request gets, or nil and the reasons why not one of them can serve it. What decides,
 // in this order: no device wasted that was not asked for, a BMC that answers, the rack with the fewest hosts of the pool,
 // the fewest strikes, the least wear, the smallest host, the name. Same hosts, same answer.
-func Choose(r provider.Request, hosts []*v1alpha1.Host) (*v1alpha1.Host, string) {
+// The error is that of a selector that cannot be used.
+func Choose(r provider.Request, hosts []*v1alpha1.Host) (*v1alpha1.Host, string, error) {
+	picked, err := r.Hosts.Selector()
+	if err != nil {
+		return nil, "", fmt.Errorf("the selector of hosts: %w", err)
+	}
 	racks, reasons := map[string]int{}, map[string]int{}
 	var fit []*v1alpha1.Host
 	for _, h := range hosts {
 		if c := h.Status.Claim; c != nil && c.Pool == r.Pool {
 			racks[h.Spec.Rack]++
 		}
-		if why := unfit(r, h); why != "" {
+		if why := unfit(r, picked, h); why != "" {
 			reasons[why]++
 			continue
 		}
 		fit = append(fit, h)
 	}
 	if len(fit) == 0 {
-		return nil, told(reasons)
+		return nil, told(reasons), nil
 	}
 	return slices.MinFunc(fit, func(a, b *v1alpha1.Host) int {
 		return cmp.Or(
@@ -56,11 +63,11 @@ func Choose(r provider.Request, hosts []*v1alpha1.Host) (*v1alpha1.Host, string)
 			compareSize(a, b),
 			cmp.Compare(a.Name, b.Name),
 		)
-	}), ""
+	}), "", nil
 }
 
 // unfit says why a host cannot serve a request now; empty when it can.
-func unfit(r provider.Request, h *v1alpha1.Host) string {
+func unfit(r provider.Request, picked labels.Selector, h *v1alpha1.Host) string {
 	switch {
 	case h.DeletionTimestamp != nil:
 		return whyGoing
@@ -72,6 +79,8 @@ func unfit(r provider.Request, h *v1alpha1.Host) string {
 		return whyClaimed
 	case len(h.Spec.Pools) > 0 && !slices.Contains(h.Spec.Pools, r.Pool):
 		return whyPool
+	case !picked.Matches(labels.Set(h.Labels)):
+		return whyLabels
 	case Power(h.Status.Power) == On || Power(h.Status.Power) == PoweringOn:
 		return whyOn
 	case h.Status.Errors >= maxErrors:

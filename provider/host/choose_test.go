@@ -1,13 +1,18 @@
 package host_test
 
 import (
+	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
@@ -34,6 +39,21 @@ func made(n int, change ...func(*v1alpha1.Host)) *v1alpha1.Host {
 		c(h)
 	}
 	return h
+}
+
+func labelled(key, value string) func(*v1alpha1.Host) {
+	return func(h *v1alpha1.Host) { h.Labels = map[string]string{key: value} }
+}
+
+// picking is a request for hosts with these labels.
+func picking(s v1alpha1.HostSelector) provider.Request {
+	r := ask()
+	r.Hosts = &s
+	return r
+}
+
+func requiring(key string, op metav1.LabelSelectorOperator, values ...v1alpha1.LabelValue) provider.Request {
+	return picking(v1alpha1.HostSelector{MatchExpressions: []v1alpha1.HostRequirement{{Key: key, Operator: op, Values: values}}})
 }
 
 func noBMC(h *v1alpha1.Host)                  { h.Spec.Power.Interface = v1alpha1.PowerWoL }
@@ -93,10 +113,19 @@ func TestChoose(t *testing.T) {
 		"prefers a BMC that was read to one that never was": {ask(), []*v1alpha1.Host{made(1, power("")), made(2, cycles(9))}, "host-02", ""},
 		"and one that never was to one that failed":         {ask(), []*v1alpha1.Host{made(1, failures(1)), made(2, power(""))}, "host-02", ""},
 		"has nobody to ask at a host without a BMC":         {ask(), []*v1alpha1.Host{made(1, power(host.Unknown), noBMC), made(2, cycles(9))}, "host-01", ""},
-		"tries a host that nobody can ask":                  {ask(), []*v1alpha1.Host{made(1, power(host.Unknown))}, "host-01", ""},
+		"picks by a label": {picking(v1alpha1.HostSelector{MatchLabels: map[string]v1alpha1.LabelValue{"gen": "9"}}),
+			[]*v1alpha1.Host{made(1), made(2, labelled("gen", "8")), made(3, labelled("gen", "9"), cycles(9))}, "host-03", ""},
+		"picks by one of several values": {requiring("gen", metav1.LabelSelectorOpIn, "9", "10"),
+			[]*v1alpha1.Host{made(1), made(2, labelled("gen", "10"))}, "host-02", ""},
+		"picks what lacks a label": {requiring("lab", metav1.LabelSelectorOpDoesNotExist),
+			[]*v1alpha1.Host{made(1, labelled("lab", "")), made(2, cycles(9))}, "host-02", ""},
+		"says that none has the labels": {picking(v1alpha1.HostSelector{MatchLabels: map[string]v1alpha1.LabelValue{"gen": "9"}}),
+			[]*v1alpha1.Host{made(1), made(2)}, "", "no free host fits: 2 without the labels asked for"},
+		"tries a host that nobody can ask": {ask(), []*v1alpha1.Host{made(1, power(host.Unknown))}, "host-01", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, why := host.Choose(c.request, c.hosts)
+			h, why, err := host.Choose(c.request, c.hosts)
+			require.NoError(t, err)
 			got := ""
 			if h != nil {
 				got = h.Name
@@ -116,10 +145,67 @@ func TestTheOrderOfHostsDoesNotDecide(t *testing.T) {
 			claimedFor("std")(hosts[n])
 		}
 	}
-	want, _ := host.Choose(ask(), hosts)
+	want, _, _ := host.Choose(ask(), hosts)
 	for range 50 {
 		random.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
-		got, _ := host.Choose(ask(), hosts)
+		got, _, _ := host.Choose(ask(), hosts)
 		require.Equal(t, want.Name, got.Name)
+	}
+}
+
+func TestASelectorThatCannotBeUsedIsTheOperators(t *testing.T) {
+	rack, _ := rackOf(t, 1)
+	_, err := rack.Provider.Create(t.Context(), requiring("gen", "Near", "9"))
+	require.ErrorIs(t, err, provider.ErrMisconfigured)
+	require.Contains(t, provider.HintOf(err), "template.hosts")
+}
+
+// Twelve claims over three racks with unequally worn hosts: four in each rack, the least worn of each.
+func TestAPoolIsSpreadOverRacksAndTakesTheLeastWorn(t *testing.T) {
+	rack, _ := rackOf(t, 0)
+	for n := range 24 {
+		rack.Objects.Put(made(n, inRack(string(rune('a'+n%3))), cycles(int64(n/3))))
+	}
+	taken := map[string]int{}
+	for n := range 12 {
+		r := ask()
+		r.Claim, r.ClaimUID = fmt.Sprintf("std-%03d", n), types.UID(fmt.Sprint(n))
+		m, err := rack.Provider.Create(t.Context(), r)
+		require.NoError(t, err)
+		taken[m.Rack]++
+		require.Less(t, rack.Objects.Get(m.Host).Status.Wear.PowerCycles, int64(4), "one of the four least worn of its rack")
+		require.LessOrEqual(t, slices.Max(slices.Collect(maps.Values(taken)))-n/3, 1, "never two ahead")
+	}
+	require.Equal(t, map[string]int{"a": 4, "b": 4, "c": 4}, taken)
+}
+
+// Hosts take turns: over many claims none is powered on more than once more often than another.
+func TestHostsWearAlike(t *testing.T) {
+	o, _ := rackOf(t, 4)
+	for n := range 12 {
+		r := ask()
+		r.Claim, r.ClaimUID = "std-000", types.UID(fmt.Sprint(n))
+		m, err := o.Provider.Create(t.Context(), r)
+		require.NoError(t, err)
+		o.Advance(t, time.Minute)
+		o.Claims.Set(r.ClaimUID, host.ClaimSight{State: v1alpha1.ClaimReady})
+		o.Advance(t, 2*time.Minute)
+		require.NoError(t, o.Provider.Delete(t.Context(), m))
+		o.Advance(t, 10*time.Minute)
+	}
+	for n := range 4 {
+		require.EqualValues(t, 3, o.Objects.Get(hosttest.Host(n, redfishPower).Name).Status.Wear.PowerCycles)
+	}
+}
+
+func TestAMachineSaysWhereItIs(t *testing.T) {
+	for zone, want := range map[string]string{"": "rack-1", "hall-2": "hall-2"} {
+		rack, _ := rackOf(t, 0)
+		h := hosttest.Host(1, redfishPower)
+		h.Spec.Zone = zone
+		rack.Objects.Put(h)
+		m, err := rack.Provider.Create(t.Context(), ask())
+		require.NoError(t, err)
+		require.Equal(t, []string{"host-01", "rack-1", want}, []string{m.Host, m.Rack, m.Zone})
 	}
 }

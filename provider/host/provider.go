@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,10 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Mac
 		if over := slices.IndexFunc(hosts, func(h *v1alpha1.Host) bool { return served(h, r.ClaimUID) && h.Status.Released.Attempt >= r.Attempt }); over >= 0 {
 			return provider.Machine{}, fmt.Errorf("create %s: attempt %d is over: %w", r.Claim, r.Attempt, provider.ErrRefused)
 		}
-		h, why := Choose(r, hosts)
+		h, why, err := Choose(r, hosts)
+		if err != nil {
+			return provider.Machine{}, &provider.Error{Op: "create " + r.Claim, Kind: provider.ErrMisconfigured, Err: err, Hint: "see template.hosts of the pool"}
+		}
 		if h == nil {
 			return provider.Machine{}, fmt.Errorf("create %s: %s: %w", r.Claim, why, provider.ErrNoCapacity)
 		}
@@ -219,7 +223,8 @@ func machineOf(h *v1alpha1.Host) provider.Machine {
 	c := h.Status.Claim
 	m := provider.Machine{
 		ID: provider.ID(h.Name), Claim: c.Name, ClaimUID: c.UID, Attempt: c.Attempt, Cluster: c.Cluster, State: provider.StateRunning,
-		ProviderID: h.Spec.ProviderID, SystemUUID: h.Spec.SystemUUID, Host: h.Name, Zone: h.Spec.Rack, Created: c.At.UTC(),
+		ProviderID: h.Spec.ProviderID, SystemUUID: h.Spec.SystemUUID, Host: h.Name, Rack: h.Spec.Rack,
+		Zone: cmp.Or(h.Spec.Zone, h.Spec.Rack), Created: c.At.UTC(),
 	}
 	if m.SystemUUID == "" {
 		m.SystemUUID = h.Status.SystemUUID

@@ -37,6 +37,7 @@ type (
 		SystemUUID string         `json:"systemUUID,omitempty"`
 		NodeName   string         `json:"nodeName,omitempty"`
 		Host       string         `json:"host,omitempty"`
+		Rack       string         `json:"rack,omitempty"`
 		Zone       string         `json:"zone,omitempty"`
 		Created    time.Time      `json:"created"`
 		Message    string         `json:"message,omitempty"`
