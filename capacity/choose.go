@@ -7,8 +7,8 @@ import (
 // choose judges every node offered and picks the best that fits. A refusal by all of them is remembered for the pods
 // that ask the same of the same nodes, until a node changes.
 func (l *Live) choose(p *Pod, offered []*entry, offer offer) (string, *refused) {
-	keeper := l.keeper(p.UID)
-	own := len(l.claimed[keeper.claim]) > 0 || keeper.node != "" || p.Daemon()
+	keeper, company := l.keeper(p.UID), l.companyFor(p)
+	own := len(l.claimed[keeper.claim]) > 0 || keeper.node != "" || company != nil || p.Daemon()
 	if !own {
 		if known := l.refusals.find(p.Ask, offer, l.answers); known != nil {
 			return "", known
@@ -18,6 +18,9 @@ func (l *Live) choose(p *Pod, offered []*entry, offer offer) (string, *refused) 
 	whys, table := l.whys[:0], l.opinions.of(p.Ask, l.seats.made)
 	for _, e := range offered {
 		o, why := l.judge(p, e, table, keeper)
+		if why == (Reason{}) && !p.Daemon() && !keeper.is(e) && company.bars(e) {
+			why = Reason{Code: CodeReserved}
+		}
 		whys = append(whys, why)
 		if why != (Reason{}) {
 			continue

@@ -71,6 +71,7 @@ func (v *vacancy) takes(r *Resources) bool {
 func (l *Live) dropIfEmpty(e *entry) {
 	if e.Object == nil && len(e.pods) == 0 && len(e.holds) == 0 {
 		delete(l.nodes, e.Name)
+		delete(l.keeping, e)
 		e.gone, e.next = true, nil
 		l.seats.give(e.seat)
 	}

@@ -40,14 +40,14 @@ func (l *Live) settleReservation(uid types.UID, at *entry) {
 // setReserved counts what the pods will take that are expected or that the node's claim lists, and that are neither
 // bound nor held.
 func (l *Live) setReserved(e *entry) {
-	l.reserving -= len(e.kept)
+	l.countKept(e, -1)
 	listed := l.waitingFor(e)
 	awaited := l.awaited(e, listed)
 	e.reservations = reservations{kept: append(listed, awaited...), expects: e.expects}
 	if e.Stage == Open {
 		l.oust(e)
 	}
-	l.reserving += len(e.kept)
+	l.countKept(e, 1)
 	var sum Resources
 	for i, p := range e.kept {
 		sum.Add(p.Ask.Requests)
@@ -61,6 +61,19 @@ func (l *Live) setReserved(e *entry) {
 	if !e.Reserved.Equal(sum) {
 		e.Reserved = sum
 		l.thaw(e)
+	}
+}
+
+// countKept counts the pods that a node keeps room for, or no longer where n is -1.
+func (l *Live) countKept(e *entry, n int) {
+	l.reserving += n * len(e.kept)
+	for _, p := range e.kept {
+		if p.shy() {
+			l.shy += n
+		}
+	}
+	if delete(l.keeping, e); n > 0 && len(e.kept) > 0 {
+		l.keeping[e] = true
 	}
 }
 
@@ -145,10 +158,10 @@ func (l *Live) takeOver(p *Pod, offered []*entry) string {
 	if l.reserving == 0 {
 		return ""
 	}
-	keeper := l.keeper(p.UID)
+	keeper, company := l.keeper(p.UID), l.companyFor(p)
 	var best rank
 	for _, e := range offered {
-		if e == nil || e.Object == nil || e.Stage != Open || len(e.kept) == 0 || e.lowest >= p.Priority {
+		if e == nil || e.Object == nil || e.Stage != Open || len(e.kept) == 0 || e.lowest >= p.Priority || company.bars(e) {
 			continue
 		}
 		o := newOpinion(p.Ask, e)

@@ -1,0 +1,84 @@
+package capacity
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// onPort gives a pod a port of its node.
+func onPort(p *corev1.Pod, port int32) *corev1.Pod {
+	p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: port, HostPort: port}}
+	return p
+}
+
+// avoidingPods keeps a pod off the domains of pods with a label app.
+func avoidingPods(p *corev1.Pod, key, app string) *corev1.Pod {
+	p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}}}
+	return p
+}
+
+func labelled(p *corev1.Pod, app string) *corev1.Pod {
+	p.Labels = map[string]string{"app": app}
+	return p
+}
+
+// Three nodes with much room, two of them in one zone. A pod is expected on the first.
+func companyScene(awaited *corev1.Pod) *scene {
+	s := newScene()
+	for name, zone := range map[string]string{"first": "a", "second": "a", "third": "b"} {
+		n := makeNode(name, "cpu", "8", "memory", "8Gi")
+		n.Labels[corev1.LabelTopologyZone], n.Labels[corev1.LabelHostname] = zone, name
+		s.nodes(n)
+	}
+	s.pods(unscheduled(awaited, corev1.PodReasonUnschedulable))
+	s.Expect(map[types.UID]string{awaited.UID: "first"})
+	return s
+}
+
+func TestRoomIsKeptFromThoseWhoWouldKeepItsPodsAway(t *testing.T) {
+	taken := Reason{Code: CodeReserved}
+	for name, c := range map[string]struct {
+		awaited, other *corev1.Pod
+		barred         []string
+	}{
+		"the same port": {onPort(makePod("a", "cpu", "1"), 80), onPort(makePod("b", "cpu", "2"), 80), []string{"first"}},
+		"another port":  {onPort(makePod("a", "cpu", "1"), 80), onPort(makePod("b", "cpu", "1"), 81), nil},
+		"one that avoids it": {labelled(makePod("a", "cpu", "1"), "web"),
+			avoidingPods(makePod("b", "cpu", "1"), corev1.LabelTopologyZone, "web"), []string{"first", "second"}},
+		"one that it avoids": {avoidingPods(makePod("a", "cpu", "1"), corev1.LabelHostname, "web"),
+			labelled(makePod("b", "cpu", "1"), "web"), []string{"first"}},
+		"one that avoids others": {labelled(makePod("a", "cpu", "1"), "db"),
+			avoidingPods(makePod("b", "cpu", "1"), corev1.LabelTopologyZone, "web"), nil},
+		"one just like it": {onPort(makePod("a", "cpu", "1"), 80), onPort(makePod("b", "cpu", "1"), 80), nil},
+		"a more important one": {onPort(makePod("a", "cpu", "1"), 80),
+			withPriority(onPort(makePod("b", "cpu", "1"), 80), 5), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := companyScene(c.awaited)
+			for _, node := range []string{"first", "second", "third"} {
+				got := s.place(c.other, node)
+				if slices.Contains(c.barred, node) {
+					require.Equal(t, map[string]Reason{node: taken}, got.Refused)
+				} else {
+					require.Equal(t, node, got.Node)
+				}
+			}
+			require.Equal(t, "first", s.place(c.awaited, "first", "second", "third").Node, "it goes where it is expected")
+		})
+	}
+}
+
+func TestWhoWasKeptAwayComesInWhenNobodyIsExpectedAnyMore(t *testing.T) {
+	s := companyScene(onPort(makePod("a", "cpu", "1"), 80))
+	other := onPort(makePod("b", "cpu", "2"), 80)
+	require.NotEmpty(t, s.place(other, "first").Refused)
+	s.Expect(nil)
+	require.Equal(t, "first", s.place(other, "first").Node)
+}
