@@ -63,6 +63,23 @@ func TestWhatAnAnswerToACloneMeans(t *testing.T) {
 	}
 }
 
+// A clone whose answer was lost is known by what it has made: nobody waits until it can no longer begin.
+func TestALostCloneIsSeenWhenItIsDone(t *testing.T) {
+	r := newRig(t)
+	p, req := reserved(t, r)
+	r.cluster.Break(pvesim.Fault{Method: "POST", Part: "/clone", Status: 596, Done: true})
+	_, err := step(t, p, &req)
+	require.ErrorIs(t, err, provider.ErrUnknown)
+	for range 10 {
+		r.advance(time.Second)
+		if m, err := step(t, p, &req); err == nil && m.State == provider.StateRunning {
+			require.Equal(t, 1, r.count())
+			return
+		}
+	}
+	require.Fail(t, "it does not run after ten seconds")
+}
+
 func TestALockIsWaitedFor(t *testing.T) {
 	r := newRig(t)
 	p, req := reserved(t, r)
