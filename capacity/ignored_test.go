@@ -45,6 +45,28 @@ func TestWakeUpsAreIgnoredOnlyAfterAWhileAndOnlyByAnIdleScheduler(t *testing.T) 
 	}
 }
 
+// A scheduler that is stopped, or cannot reach the API server, has not ignored anything: once it is back it has the time
+// that it always has.
+func TestWakeUpsAreNotIgnoredByASchedulerThatIsNotThere(t *testing.T) {
+	l := makeLive()
+	l.SetPod(makePod("waits", "cpu", "1"), start)
+	require.True(t, l.Want("waits", start))
+	refusedAfter := func(from, seconds int, alive bool) bool {
+		for i := range seconds {
+			now := at(from + i)
+			if alive && i%2 == 0 {
+				l.SchedulerSeen(now)
+			}
+			l.Nudged("waits", now)
+		}
+		return !l.ledger.byPod["waits"].RefusedUntil.IsZero()
+	}
+	require.False(t, refusedAfter(0, 5, true))
+	require.False(t, refusedAfter(5, 300, false), "it is gone")
+	require.False(t, refusedAfter(305, 5, true), "it is back, and has its queue to look through")
+	require.True(t, refusedAfter(310, 8, true))
+}
+
 // The scheduler asks with a snapshot that may be older than what Muster knows: a node that has just joined is missing
 // from the call without having been refused.
 func TestANodeThatJoinedJustBeforeACallIsNotRefusedByItsAbsence(t *testing.T) {

@@ -30,6 +30,8 @@ type Shortfall struct {
 	// Nudges counts the wake-ups since the extender was last asked; FirstNudged and Nudged are the first and the last.
 	Nudges              int
 	FirstNudged, Nudged time.Time
+
+	lived time.Duration // how long the scheduler had been seen at work at FirstNudged
 }
 
 // snapshotLag is how much later than Muster the scheduler may come to know a node: it asks with a snapshot of its own
@@ -126,7 +128,7 @@ func (l *ledger) withdraw(uid types.UID) {
 // filters. But a scheduler may be slow to ask: a pod whose last attempt ended in an error sits out its back-off (2 s at
 // most with the shipped configuration, and its queue is flushed once a second), and a long queue or a slow client comes
 // before it. So the pod must have been woken for a while, and the scheduler must have been idle; or it was long enough
-// for any queue.
+// for any queue. While the scheduler shows no sign of life, that time does not pass.
 const (
 	ignoredFor  = 10 * time.Second
 	idleFor     = time.Second
@@ -134,16 +136,20 @@ const (
 )
 
 // nudged records a wake-up. When the scheduler last asked about any pod is heard.
-func (l *ledger) nudged(uid types.UID, heard, now time.Time) {
+func (l *ledger) nudged(uid types.UID, heard time.Time, p *pulse, now time.Time) {
 	s, known := l.byPod[uid]
 	if !known {
 		return
 	}
-	if s.Nudges > 0 && ignored(now.Sub(s.FirstNudged), now.Sub(heard)) {
+	woken := now.Sub(s.FirstNudged)
+	if p.followed {
+		woken = p.lived - s.lived
+	}
+	if s.Nudges > 0 && ignored(woken, now.Sub(heard)) {
 		s.RefusedUntil, s.Nudges = s.FirstNudged, 0
 	}
 	if s.Nudges == 0 {
-		s.FirstNudged = now
+		s.FirstNudged, s.lived = now, p.lived
 	}
 	s.Nudges++
 	s.Nudged = now

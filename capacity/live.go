@@ -42,6 +42,7 @@ type Live struct {
 	ledger   ledger
 	calls    *callLog
 	heard    time.Time // when a place scheduler last asked about any pod
+	pulse    pulse
 
 	namespaces       Namespaces
 	namespacesShared bool // with a View

@@ -194,7 +194,7 @@ func (l *Live) StrangerBound() time.Time {
 func (l *Live) Nudged(uid types.UID, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ledger.nudged(uid, l.heard, now)
+	l.ledger.nudged(uid, l.heard, &l.pulse, now)
 }
 
 // Want counts a pending pod as a shortfall although nobody asked for a node for it yet: for plans of a cluster that is

@@ -57,6 +57,7 @@ func (l *Live) Place(ctx context.Context, call Call) (Placement, error) {
 		return Placement{}, ErrSuperseded
 	}
 	l.heard = call.Now
+	l.pulse.beat(call.Now)
 	if l.settled(p.UID) {
 		return Placement{}, ErrSettled
 	}

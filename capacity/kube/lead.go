@@ -19,6 +19,9 @@ import (
 // Lead says whether this process may act. A lease is no fence: what must never happen twice is refused by the API server
 // itself (claim names, resource versions) and by the providers (claim UIDs).
 type Lead struct {
+	// Renewed, if set, is called whenever the scheduler that FollowScheduler follows is seen to have renewed its lease.
+	Renewed func(time.Time)
+
 	mu    sync.Mutex
 	since time.Time // when the lead was taken; zero while it is not ours
 	// heard is when the lease was last seen renewed, by this machine's monotonic clock; valid is for how long that counts.
@@ -132,6 +135,9 @@ func (l *Lead) look(ctx context.Context, cs kubernetes.Interface, name types.Nam
 	}
 	if lease.ResourceVersion != seen.version {
 		seen.version, seen.at = lease.ResourceVersion, asked
+		if l.Renewed != nil && holds(lease, hostname) {
+			l.Renewed(asked)
+		}
 	}
 	l.mu.Lock()
 	l.heard, l.valid = seen.at, leaseDuration(lease)

@@ -102,6 +102,26 @@ func TestFollowSchedulerLeadsWhereTheSchedulerOfThisPodDoes(t *testing.T) {
 	})
 }
 
+// Muster tells a scheduler that ignores a wake-up from one that is not there by its renewals.
+func TestFollowSchedulerTellsOfRenewals(t *testing.T) {
+	lease := &schedulerLease{}
+	lease.set("node-b_123", "1")
+	var seen []time.Time
+	following(t, lease, func(lead *Lead, _ *atomic.Int32) {
+		lead.mu.Lock()
+		lead.Renewed = func(at time.Time) { seen = append(seen, at) }
+		lead.mu.Unlock()
+		lease.set("node-b_123", "2")
+		after(pollLease)
+		require.Empty(t, seen, "another pod's scheduler leads")
+		lease.set("node-a_456", "3")
+		after(pollLease)
+		require.Equal(t, []time.Time{time.Now()}, seen)
+		after(3 * pollLease)
+		require.Len(t, seen, 1, "nothing was renewed")
+	})
+}
+
 func TestFollowSchedulerDoesNotTakeANameThatOnlyBeginsLikeOurs(t *testing.T) {
 	lease := &schedulerLease{}
 	lease.set("node-a-2_123", "1")

@@ -72,6 +72,7 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 	p := &program{flags: f, log: log, config: config, lead: &kube.Lead{}, metrics: prometheus.NewRegistry()}
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	p.live = capacity.NewLive(f.schedulers())
+	p.lead.Renewed = p.live.SchedulerSeen
 	p.settle = &kube.Settle{Live: p.live, Lead: p.lead, Wait: f.settle}
 	if p.feed, err = kube.NewFeed(config, scheme, p.live); err != nil {
 		return nil, err
