@@ -72,7 +72,8 @@ func NewClaim(pool *v1alpha1.NodePool, shape v1alpha1.Shape, slot int) *v1alpha1
 			Labels: labels, Annotations: maps.Clone(t.Annotations),
 			Taints: t.Taints, StartupTaints: t.StartupTaints,
 			Hosts: t.Hosts.DeepCopy(), MaxAttempts: pool.Spec.ScaleUp.MaxAttempts,
-			Keep: pool.Spec.ScaleDown.Release == v1alpha1.ReleaseStop,
+			Keep:    pool.Spec.ScaleDown.Release == v1alpha1.ReleaseStop,
+			Proxmox: t.Proxmox.DeepCopy(),
 		},
 	}
 	if d := pool.Spec.ScaleUp.RegistrationTimeout; d != nil {

@@ -53,6 +53,11 @@ type Request struct {
 	Resources corev1.ResourceList
 	// Overhead is what of the capacity the node will not offer as allocatable.
 	Overhead corev1.ResourceList
+	// Proxmox are the pool's own settings for that backend; the others have no use for them.
+	Proxmox *v1alpha1.ProxmoxMachine
+	// Joined says that the machine's node has registered. It is said only of a machine that was Seeded: Create then takes
+	// away what it joined with, and makes nothing. It is called again until the machine is not Seeded any more.
+	Joined bool
 }
 
 // Machine is what a backend holds with our mark on it.
@@ -75,6 +80,8 @@ type Machine struct {
 	Rack    string
 	Zone    string
 	Created time.Time
+	// Seeded says that the machine still has what it joins with, which may be secret. Delete takes it away too.
+	Seeded bool
 	// Message tells why a machine is in StateFailed.
 	Message string
 }

@@ -79,6 +79,10 @@ type NodeClaimSpec struct {
 	// +optional
 	Keep bool `json:"keep,omitempty"`
 
+	// proxmox are the pool's own settings of its machines.
+	// +optional
+	Proxmox *ProxmoxMachine `json:"proxmox,omitempty"`
+
 	// registrationTimeout and maxAttempts as in the pool's scaleUp.
 	RegistrationTimeout metav1.Duration `json:"registrationTimeout"`
 	// +kubebuilder:validation:Minimum=1
@@ -175,6 +179,10 @@ type NodeClaimStatus struct {
 	Rack string `json:"rack,omitempty"`
 	// +optional
 	Zone string `json:"zone,omitempty"`
+	// seeded says that the machine still has the drive that it joins with, which may hold a token. It is taken away when the
+	// node has registered.
+	// +optional
+	Seeded bool `json:"seeded,omitempty"`
 	// nodeName is the Node that registered for this machine.
 	// +optional
 	NodeName string `json:"nodeName,omitempty"`

@@ -140,6 +140,10 @@ type NodeTemplate struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !quantity(string(self[k])).isLessThan(quantity('0')) && quantity(string(self[k])).isLessThan(quantity('1P')))",message="overhead must not be negative, and less than 1P"
 	// +optional
 	Overhead corev1.ResourceList `json:"overhead,omitempty"`
+
+	// proxmox are this pool's own settings of its machines, where its Provider is of type proxmox.
+	// +optional
+	Proxmox *ProxmoxMachine `json:"proxmox,omitempty"`
 }
 
 // Shape is one machine size.

@@ -74,6 +74,9 @@ func (RemoveFinalizer) effect() {}
 func (Event) effect()           {}
 
 func (e Create) String() string {
+	if e.Request.Joined {
+		return "take away what " + e.Request.Claim + " joined with"
+	}
 	return fmt.Sprintf("create %s attempt %d", e.Request.Claim, e.Request.Attempt)
 }
 func (e Look) String() string            { return "look for the machine" }

@@ -53,6 +53,7 @@ func starting(s *step) {
 	case !again && !nodeReady(node) && s.endedEarly():
 	case s.initialize():
 	case !again && s.overdue():
+	case s.unseed():
 	default:
 		s.doubt()
 	}

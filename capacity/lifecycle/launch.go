@@ -33,6 +33,7 @@ func (s *step) order(attempt int32) {
 	st.Attempts = attempt
 	st.ReservedID, st.MachineID, st.ProviderID, st.SystemUUID, st.Host, st.Rack, st.Zone, st.NodeName = "", "", "", "", "", "", "", ""
 	st.LaunchedAt, st.RegisteredAt, st.ReadyAt = nil, nil, nil
+	st.Seeded = false
 	s.no(v1alpha1.ConditionLaunched, ReasonOrdered, st.Message)
 }
 
@@ -163,7 +164,7 @@ func (s *step) request() provider.Request {
 	return provider.Request{
 		Claim: c.Name, ClaimUID: c.UID, Attempt: c.Status.Attempts, Pool: c.Spec.Pool, Shape: c.Spec.Shape,
 		ID: provider.ID(c.Status.ReservedID), Keep: c.Spec.Keep, Hosts: c.Spec.Hosts.DeepCopy(),
-		Resources: c.Spec.Resources.DeepCopy(), Overhead: c.Spec.Overhead.DeepCopy(),
+		Resources: c.Spec.Resources.DeepCopy(), Overhead: c.Spec.Overhead.DeepCopy(), Proxmox: c.Spec.Proxmox.DeepCopy(),
 	}
 }
 

@@ -27,7 +27,7 @@ func (s *step) current() (provider.Machine, bool) {
 // know takes over what the provider says of the machine of the current attempt.
 func (s *step) know(m provider.Machine) {
 	st := &s.c.Status
-	st.MachineID = string(m.ID)
+	st.MachineID, st.Seeded = string(m.ID), m.Seeded
 	for _, fact := range []struct {
 		known *string
 		said  string
@@ -109,6 +109,20 @@ func (s *step) lost() bool {
 		return false
 	}
 	s.release(ReasonLost, fmt.Sprintf("machine %s is gone", s.c.Status.MachineID))
+	return true
+}
+
+// unseed has what the machine joined with taken away: its node is there, and so is everything that it was good for. That
+// it does not succeed keeps no node from its pods; it is asked for again until it does.
+func (s *step) unseed() bool {
+	if !s.c.Status.Seeded {
+		return false
+	}
+	if s.due(lookAgain) {
+		r := s.request()
+		r.Joined = true
+		s.do(Create{Request: r})
+	}
 	return true
 }
 

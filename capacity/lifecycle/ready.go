@@ -27,11 +27,14 @@ func ready(s *step) {
 		s.no(v1alpha1.ConditionReady, ReasonNodeNotReady, "node "+node.Name+" is not ready")
 		s.say("node " + node.Name + " is not ready")
 		s.update(OpenNode(node))
-		s.doubt()
+		if !s.unseed() {
+			s.doubt()
+		}
 	default:
 		s.yes(v1alpha1.ConditionReady, ReasonNodeReady, "")
 		s.say("node " + node.Name + " is ready")
 		s.update(OpenNode(node))
+		s.unseed()
 	}
 }
 

@@ -43,17 +43,22 @@ func releasing(s *step) {
 	s.fence()
 	failed := s.retryLater()
 	m, present := s.machine()
+	if out := s.o.Outcome; out != nil && out.Verb == VerbDelete && out.absent() {
+		s.c.Status.Seeded = false
+	}
 	switch {
 	case failed:
 		s.say(fmt.Sprintf("provider %s has not confirmed that machine %s is gone, errors in a row: %d; asking again: %s",
 			s.c.Spec.Provider, s.c.Status.MachineID, s.c.Status.Errors, s.c.Status.LastError))
-	case !present && s.provenGone():
+	case !present && s.provenGone() && !s.c.Status.Seeded:
 		s.gone()
 	case present && s.c.Status.Errors == 0:
 		s.giveBack(m)
 	case s.waiting():
 	case present && s.o.Machine.since(s.c.Status.NextAttempt):
 		s.giveBack(m)
+	case s.c.Status.Seeded && s.absentSince(s.c.Status.NextAttempt):
+		s.giveBack(s.recorded()) // the machine is gone, not what it was to join with
 	case s.c.Status.MachineID == "" || s.c.Status.Errors > 0:
 		s.look(deleteAgain)
 	default:
@@ -104,7 +109,7 @@ func (s *step) recorded() provider.Machine {
 		id = st.ReservedID
 	}
 	return provider.Machine{ID: provider.ID(id), Claim: s.c.Name, ClaimUID: s.c.UID, Attempt: st.Attempts,
-		ProviderID: st.ProviderID, SystemUUID: st.SystemUUID, Host: st.Host, Rack: st.Rack, Zone: st.Zone}
+		ProviderID: st.ProviderID, SystemUUID: st.SystemUUID, Host: st.Host, Rack: st.Rack, Zone: st.Zone, Seeded: st.Seeded}
 }
 
 // gone cleans up after a machine that is proven gone. A Node that joined in the machine's last moment is waited for, so

@@ -88,6 +88,12 @@ func (s *scene) machine(state provider.State) {
 	s.seen.Asked = s.now
 }
 
+// seeded is a machine that still has what it joined with.
+func (s *scene) seeded() {
+	s.claim.Status.Seeded = true
+	s.seen.Machine.Machine.Seeded = true
+}
+
 func (s *scene) absent() {
 	s.seen.Machine = lifecycle.Sighting{Presence: lifecycle.Absent, At: s.now}
 	s.seen.Asked = s.now
@@ -274,6 +280,13 @@ func TestJoiningAndStarting(t *testing.T) {
 			s.seen.Node.Spec.Taints = nil
 		}, isReady, []string{"event Registered", "event NodeReady"}, 0, "node n is ready"},
 		{"goes when it is deleted", joining, (*scene).deleted, releasing, nil, 2 * time.Second, "takes machine vm-1 back"},
+		{"has what the machine joined with taken away as soon as its node is there", starting, func(s *scene) {
+			s.seeded()
+			s.seen.Node.Status.Conditions = nil
+			s.seen.Asked = time.Time{}
+		}, starting, []string{"take away what std-000 joined with"}, 15 * time.Second, "is not ready"},
+		{"does not keep its node from its pods meanwhile", starting, (*scene).seeded, isReady, []string{"event NodeReady", "update node n"},
+			15 * time.Second, ""},
 		{"becomes ready when nothing is missing", starting, nil, isReady, []string{"event NodeReady", "update node n"}, 0, "node n is ready"},
 		{"waits for a node that is not ready", starting, func(s *scene) { setReady(s.seen.Node, false) }, starting, nil,
 			15 * time.Second, "node n is not ready"},
@@ -303,6 +316,10 @@ func TestJoiningAndStarting(t *testing.T) {
 func TestReadyAndDraining(t *testing.T) {
 	runRows(t, []row{
 		{"stays", isReady, nil, isReady, nil, 0, "node n is ready"},
+		{"has what the machine joined with taken away, also after a restart", isReady, func(s *scene) { s.seeded(); s.unseen() }, isReady,
+			[]string{"take away what std-000 joined with"}, 15 * time.Second, "node n is ready"},
+		{"asks for that again until it is done", isReady, func(s *scene) { s.seeded(); s.answer("create", provider.ErrUnknown) }, isReady, nil,
+			15 * time.Second, "node n is ready"},
 		{"finishes what a crash left", isReady, func(s *scene) { s.node() }, isReady, []string{"update node n"}, 0, ""},
 		{"says that the node is not ready, and looks", isReady, func(s *scene) { setReady(s.seen.Node, false); s.unseen() }, isReady,
 			[]string{"look for the machine"}, 15 * time.Second, "node n is not ready"},
@@ -372,6 +389,15 @@ func TestReleasingAndFailed(t *testing.T) {
 			2 * time.Second, "takes machine vm-1 back"},
 		{"gives back what it remembers, after a restart", releasing, (*scene).unseen, releasing, []string{"delete machine vm-1"},
 			2 * time.Second, "takes machine vm-1 back"},
+		{"takes no look for proof that a token is gone too", releasing, func(s *scene) { s.seeded(); s.absent(); s.seen.Asked = time.Time{} },
+			releasing, []string{"delete machine vm-1"}, 2 * time.Second, ""},
+		{"nor after errors", releasing, func(s *scene) {
+			s.seeded()
+			s.absent()
+			s.claim.Status.Errors, s.seen.Asked = 3, time.Time{}
+		}, releasing, []string{"delete machine vm-1"}, 2 * time.Second, ""},
+		{"believes the deletion", releasing, func(s *scene) { s.seeded(); s.noNode(); s.answer("delete", provider.ErrNotFound) }, releasing,
+			[]string{"event Released", "delete claim std-000", "remove finalizer of std-000"}, 0, "the machine is gone"},
 		{"waits between two deletions", releasing, nil, releasing, nil, 2 * time.Second, "takes machine vm-1 back"},
 		{"asks again when the answer is unknown", releasing, func(s *scene) { s.answer("delete", provider.ErrUnknown) }, releasing, nil,
 			time.Second, "has not confirmed that machine vm-1 is gone, errors in a row: 1"},

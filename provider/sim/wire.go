@@ -40,6 +40,7 @@ type (
 		Rack       string         `json:"rack,omitempty"`
 		Zone       string         `json:"zone,omitempty"`
 		Created    time.Time      `json:"created"`
+		Seeded     bool           `json:"seeded,omitempty"`
 		Message    string         `json:"message,omitempty"`
 	}
 	// wireList answers GET /machines. Complete is always true: its absence tells a client that this is no such list.
