@@ -7,6 +7,7 @@ import (
 	"github.com/muster-sh/muster/provider"
 	"github.com/muster-sh/muster/provider/dial"
 	"github.com/muster-sh/muster/provider/proxmox"
+	"github.com/muster-sh/muster/provider/seed"
 )
 
 // proxmoxView is how old a look at a Proxmox cluster may be when it is used for several machines.
@@ -18,5 +19,6 @@ func (r *registry) proxmox(p *v1alpha1.Provider) (provider.Provider, error) {
 		return nil, err
 	}
 	return proxmox.New(proxmox.Config{Name: p.Name, Endpoint: p.Spec.Endpoint, Spec: p.Spec.Proxmox,
-		Credentials: r.credentials(p.Spec.Credentials), Transport: transport, Now: r.now, ViewAge: proxmoxView})
+		Credentials: r.credentials(p.Spec.Credentials), Transport: transport, Now: r.now, ViewAge: proxmoxView,
+		Templates: r.secret, Tokens: seed.Tokens{Kube: r.kube}})
 }

@@ -39,10 +39,15 @@ func (r *registry) credentials(ref *v1alpha1.SecretReference) *dial.Credentials 
 		if ref == nil {
 			return nil, fmt.Errorf("spec.credentials names no Secret")
 		}
-		secret, err := r.kube.CoreV1().Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-		if err != nil {
-			return nil, fmt.Errorf("secret %s/%s: %w", ref.Namespace, ref.Name, err)
-		}
-		return secret.Data, nil
+		return r.secret(ctx, *ref)
 	}}
+}
+
+// secret reads one Secret, as it is now.
+func (r *registry) secret(ctx context.Context, ref v1alpha1.SecretReference) (map[string][]byte, error) {
+	secret, err := r.kube.CoreV1().Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("secret %s/%s: %w", ref.Namespace, ref.Name, err)
+	}
+	return secret.Data, nil
 }

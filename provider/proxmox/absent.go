@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,11 +17,11 @@ func (p *Provider) proveAbsent(ctx context.Context, op string, uid types.UID) er
 		switch {
 		case err != nil:
 			return err
-		case running != nil && w.what == "clone":
+		case running != nil && w.making():
 			return &provider.Error{Op: op, Kind: provider.ErrUnknown,
-				Err: fmt.Errorf("the clone to VM %d has not been seen to end", w.vmid)}
-		case running == nil && w.what == "clone":
-			return &provider.Error{Op: op, Kind: provider.ErrUnknown, Err: fmt.Errorf("the clone to VM %d ended after we looked", w.vmid)}
+				Err: fmt.Errorf("the %s of VM %d has not been seen to end", w.what, w.vmid)}
+		case running == nil && w.making():
+			return &provider.Error{Op: op, Kind: provider.ErrUnknown, Err: fmt.Errorf("the %s of VM %d ended after we looked", w.what, w.vmid)}
 		}
 		p.forget(w.vmid)
 	}
@@ -32,8 +31,8 @@ func (p *Provider) proveAbsent(ctx context.Context, op string, uid types.UID) er
 	return &provider.Error{Op: op, Kind: provider.ErrNotFound}
 }
 
-// noStrayClones asks the hosts for clones of ours that this process does not know: those of a Muster that was killed. Whose
-// machine they make is to be seen when they end.
+// noStrayClones asks the hosts for machines being made that this process does not know: by a Muster that was killed. Whose
+// they are is to be seen when they are made.
 func (p *Provider) noStrayClones(ctx context.Context, op string) error {
 	v, err := p.look(ctx)
 	if err != nil {
@@ -41,19 +40,19 @@ func (p *Provider) noStrayClones(ctx context.Context, op string) error {
 	}
 	for i := range v.hosts {
 		h := &v.hosts[i]
-		templates := slices.ContainsFunc(v.guests, func(g row) bool { return g.Template != 0 && g.Node == h.Node && p.chosen(&g) })
-		if h.Status != "online" || !templates {
+		if h.Status != "online" {
 			continue
 		}
 		var tasks []struct {
 			UPID string `json:"upid"`
+			Type string `json:"type"`
 		}
-		if err := p.client.get(ctx, op, "/nodes/"+url.PathEscape(h.Node)+"/tasks?source=active&typefilter=qmclone", &tasks); err != nil {
+		if err := p.client.get(ctx, op, "/nodes/"+url.PathEscape(h.Node)+"/tasks?source=active", &tasks); err != nil {
 			return &provider.Error{Op: op, Kind: provider.ErrUnknown, Err: err}
 		}
 		for _, t := range tasks {
-			if !p.knows(t.UPID) {
-				return &provider.Error{Op: op, Kind: provider.ErrUnknown, Err: fmt.Errorf("a clone runs on host %s that may be its machine", h.Node)}
+			if (t.Type == "qmclone" || t.Type == "qmcreate") && !p.knows(t.UPID) {
+				return &provider.Error{Op: op, Kind: provider.ErrUnknown, Err: fmt.Errorf("a VM is being made on host %s that may be its machine", h.Node)}
 			}
 		}
 	}

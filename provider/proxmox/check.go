@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/muster-sh/muster/provider"
@@ -25,7 +26,7 @@ func (p *Provider) Check(ctx context.Context) []provider.Finding {
 	if err != nil {
 		return append(found, problem("cluster", err))
 	}
-	templates, err := p.templates(ctx, v)
+	templates, err := p.templates(ctx, v, p.spec)
 	if err != nil {
 		found = append(found, problem("template", err))
 	}
@@ -34,6 +35,7 @@ func (p *Provider) Check(ctx context.Context) []provider.Finding {
 	}
 	found = append(found, p.checkRights(templates)...)
 	found = append(found, p.checkHosts(v, templates)...)
+	found = append(found, p.checkJoin(ctx, v)...)
 	return append(found, p.checkNumbers(v))
 }
 
@@ -78,7 +80,15 @@ func (p *Provider) checkRights(templates []template) []provider.Finding {
 		}
 		found = append(found, f)
 	}
-	demand(machines, needed...)
+	if j := p.spec.Join; j != nil {
+		demand(machines, append(slices.Clone(needed), "VM.Config.CDROM")...)
+		demand("/storage/"+j.Storage, "Datastore.Allocate", "Datastore.AllocateTemplate", "Datastore.Audit")
+	} else {
+		demand(machines, needed...)
+	}
+	if n := p.spec.Netboot; n != nil && n.Storage != "" {
+		demand("/storage/"+n.Storage, "Datastore.AllocateSpace")
+	}
 	for _, t := range templates {
 		path := fmt.Sprintf("/vms/%d", t.row.vmid())
 		if !r.has(path, "VM.Clone") && p.spec.Pool != "" && t.row.Pool == p.spec.Pool {
@@ -100,7 +110,7 @@ func (p *Provider) checkHosts(v *view, templates []template) []provider.Finding 
 	var found []provider.Finding
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, h := range p.hosts(v, templates, "", 0) {
+	for _, h := range p.hosts(v, p.spec, templates, "") {
 		room := h.room(&p.spec.Placement)
 		f := fine("host "+h.Name, fmt.Sprintf("%.1f cores and %.0f MiB left by the rules", room.CPU, room.Memory/mebi))
 		if why := unfit(h, want{CPU: 1, Memory: 16 * mebi}, &p.spec.Placement); why != "" {

@@ -18,7 +18,11 @@ import (
 )
 
 // client makes the calls. go-proxmox encodes and decodes; strict decides what an answer is.
-type client struct{ pve *pve.Client }
+type client struct {
+	pve  *pve.Client
+	base string
+	http *http.Client
+}
 
 // callTimeout is longer than the 31 s after which pveproxy itself gives a host up.
 const callTimeout = 40 * time.Second
@@ -26,8 +30,9 @@ const callTimeout = 40 * time.Second
 func newClient(endpoint string, credentials *dial.Credentials, next http.RoundTripper) *client {
 	base := strings.TrimSuffix(strings.TrimSuffix(endpoint, "/"), "/api2/json") + "/api2/json"
 	transport := &strict{credentials: credentials, next: next}
-	return &client{pve: pve.NewClient(base, pve.WithHTTPClient(dial.Client(transport, callTimeout)),
-		pve.WithUserAgent("muster"), pve.WithLogger(silent{}))}
+	plain := dial.Client(transport, callTimeout)
+	return &client{base: base, http: plain, pve: pve.NewClient(base, pve.WithHTTPClient(plain), pve.WithUserAgent("muster"),
+		pve.WithLogger(silent{}))}
 }
 
 // silent keeps the library from logging requests: they carry what a machine is started with.

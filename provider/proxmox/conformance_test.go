@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
@@ -18,6 +21,7 @@ import (
 	"github.com/muster-sh/muster/provider/providertest"
 	"github.com/muster-sh/muster/provider/proxmox"
 	"github.com/muster-sh/muster/provider/proxmox/pvesim"
+	"github.com/muster-sh/muster/provider/seed"
 )
 
 // rig is a Provider over a simulated cluster of three hosts, with a clock that is set by hand.
@@ -27,6 +31,8 @@ type rig struct {
 	spec    *v1alpha1.Proxmox
 	viewAge time.Duration
 	server  *httptest.Server
+	kube    *fake.Clientset
+	secret  map[string][]byte // what spec.join.templates names
 
 	mu     sync.Mutex
 	passed time.Duration
@@ -56,14 +62,16 @@ const (
 )
 
 func enough() map[string][]string {
-	machines := []string{"VM.Allocate", "VM.Audit", "VM.Clone", "VM.Config.CPU", "VM.Config.Cloudinit", "VM.Config.Disk",
+	machines := []string{"VM.Allocate", "VM.Audit", "VM.Clone", "VM.Config.CDROM", "VM.Config.CPU", "VM.Config.Cloudinit", "VM.Config.Disk",
 		"VM.Config.Memory", "VM.Config.Network", "VM.Config.Options", "VM.PowerMgmt", "Pool.Audit"}
 	return map[string][]string{"/pool/" + pool: machines, "/vms/9000": {"VM.Audit", "VM.Clone"}, "/nodes": {"Sys.Audit"},
+		"/storage/iso":    {"Datastore.Allocate", "Datastore.AllocateTemplate", "Datastore.Audit"},
+		"/storage/local":  {"Datastore.Allocate", "Datastore.AllocateTemplate", "Datastore.Audit"},
 		"/storage/shared": {"Datastore.AllocateSpace", "Datastore.Audit"}, "/storage/local-lvm": {"Datastore.AllocateSpace"}}
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{token: canary}
+	r := &rig{token: canary, kube: fake.NewClientset()}
 	gib := int64(1 << 30)
 	r.cluster = pvesim.New(r.now, pvesim.Host{Name: "pve1", CPUs: 64, Memory: 512 * gib}, pvesim.Host{Name: "pve2", CPUs: 64, Memory: 512 * gib},
 		pvesim.Host{Name: "pve3", CPUs: 64, Memory: 512 * gib})
@@ -91,7 +99,13 @@ func (r *rig) provider(t *testing.T) *proxmox.Provider {
 		return map[string][]byte{"tokenID": []byte(tokenID), "tokenSecret": []byte(r.token)}, nil
 	}
 	p, err := proxmox.New(proxmox.Config{Name: "px", Endpoint: r.server.URL, Spec: r.spec, Now: r.now, ViewAge: r.viewAge, Pause: time.Millisecond,
-		Credentials: &dial.Credentials{Read: read, Now: r.now}, Transport: r.wire})
+		Credentials: &dial.Credentials{Read: read, Now: r.now}, Transport: r.wire, Tokens: seed.Tokens{Kube: r.kube},
+		Templates: func(_ context.Context, ref v1alpha1.SecretReference) (map[string][]byte, error) {
+			if r.secret == nil {
+				return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, ref.Name)
+			}
+			return r.secret, nil
+		}})
 	require.NoError(t, err)
 	return p
 }
@@ -119,13 +133,15 @@ func (r *rig) foreign(vm pvesim.VM) func() (provider.ID, func() bool) {
 	}
 }
 
-func TestProxmoxKeepsTheContract(t *testing.T) {
+func TestProxmoxKeepsTheContract(t *testing.T) { keepsTheContract(t, newRig) }
+
+func keepsTheContract(t *testing.T, newRig func(*testing.T) *rig) {
 	providertest.Run(t, func(t *testing.T) providertest.Backend {
 		r := newRig(t)
 		imposter := map[string]string{"name": "std-001", "tags": "muster", "scsi0": "shared:x", "description": `muster: {"provider":"px","claim":"std-001",` +
 			`"uid":"another-uid","attempt":1,"pool":"std","shape":"m","stage":"made"}`}
 		return providertest.Backend{
-			Provider: r.provider(t), Wire: r.wire, Advance: r.advance, Count: r.count, Rotate: r.rotate, Secrets: []string{canary},
+			Provider: r.provider(t), Wire: r.wire, Advance: r.advance, Count: r.count, Rotate: r.rotate, Secrets: []string{canary, canaryUserData},
 			Blind: func() {
 				rights := enough()
 				rights["/pool/"+pool] = []string{"VM.Allocate", "VM.PowerMgmt"}

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
 	"github.com/muster-sh/muster/provider/dial"
 )
@@ -26,14 +27,22 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Mac
 	if _, _, err := sizeOf(r); err != nil {
 		return provider.Machine{}, err
 	}
+	spec, err := specFor(p.spec, r.Proxmox)
+	if err != nil {
+		return provider.Machine{}, &provider.Error{Op: op, Kind: provider.ErrRefused, Err: err, Hint: "see the pool's template.proxmox"}
+	}
 	defer p.claims.lock(string(r.ClaimUID))()
 	f, err := p.observe(ctx, r.ClaimUID, r.ID)
 	var failed *cloneError
 	switch {
+	case r.Joined && errors.Is(err, errAbsent):
+		return provider.Machine{}, p.proveAbsent(ctx, op, r.ClaimUID)
+	case r.Joined && err == nil:
+		return p.joined(ctx, op, r, f)
 	case errors.As(err, &failed):
 		return provider.Machine{}, failedTask(fmt.Sprintf("%s: clone to VM %s", op, r.ID), failed.failure)
 	case errors.Is(err, errAbsent):
-		return p.make(ctx, op, r)
+		return p.make(ctx, op, r, spec)
 	case err != nil:
 		return provider.Machine{}, err
 	case f.mark.Attempt > r.Attempt:
@@ -48,11 +57,11 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Mac
 	if m.State != provider.StatePending {
 		return m, nil
 	}
-	return p.proceed(ctx, r, f)
+	return p.proceed(ctx, r, f, spec)
 }
 
 // make reserves a number, or uses the one that was.
-func (p *Provider) make(ctx context.Context, op string, r provider.Request) (provider.Machine, error) {
+func (p *Provider) make(ctx context.Context, op string, r provider.Request, spec *v1alpha1.Proxmox) (provider.Machine, error) {
 	v, err := p.look(ctx)
 	if err != nil {
 		return provider.Machine{}, err
@@ -63,12 +72,15 @@ func (p *Provider) make(ctx context.Context, op string, r provider.Request) (pro
 	}
 	if there := v.guest(vmid); there != nil {
 		if m, ours, err := p.markOf(ctx, there); err == nil && ours && m.Stage == stageKept {
-			return p.wake(ctx, r, there)
+			return p.wake(ctx, r, there, spec)
 		}
 		p.release(vmid, r)
 		return p.reserve(ctx, op, v, r) // somebody took the number: nothing of ours is there
 	}
-	return p.clone(ctx, op, v, vmid, r)
+	if spec.Netboot != nil {
+		return p.build(ctx, op, v, vmid, r, spec)
+	}
+	return p.clone(ctx, op, v, vmid, r, spec)
 }
 
 // failedTask is the error of a task that left nothing behind.
@@ -78,15 +90,18 @@ func failedTask(op, failure string) error {
 }
 
 // proceed takes a VM that does not run and on which nothing goes on to its next step.
-func (p *Provider) proceed(ctx context.Context, r provider.Request, f *found) (provider.Machine, error) {
+func (p *Provider) proceed(ctx context.Context, r provider.Request, f *found, spec *v1alpha1.Proxmox) (provider.Machine, error) {
 	if f.mark.Stage == stageCloned {
-		if err := p.configure(ctx, r, f); err != nil {
+		if err := p.configure(ctx, r, f, spec); err != nil {
 			return provider.Machine{}, err
 		}
 		return p.machine(f), nil
 	}
 	if why := f.mark.identity(f.config); why != "" {
 		return provider.Machine{}, notOurs(f, why)
+	}
+	if f.mark.seeded() && f.config.driveOf(f.mark.Seed) == "" {
+		return p.equip(ctx, r, f, spec)
 	}
 	if disk := r.Resources[corev1.ResourceEphemeralStorage]; !disk.IsZero() {
 		device, _ := f.config.bootDisk()
@@ -99,10 +114,10 @@ func (p *Provider) proceed(ctx context.Context, r provider.Request, f *found) (p
 }
 
 // configure writes the whole configuration, with the identity that counts from now on.
-func (p *Provider) configure(ctx context.Context, r provider.Request, f *found) error {
-	m := f.mark
+func (p *Provider) configure(ctx context.Context, r provider.Request, f *found, spec *v1alpha1.Proxmox) error {
+	m := f.mark.withSeed(spec.Join)
 	m.Stage = stageMade
-	s, err := settings(p.spec, m, f.row.vmid(), r, f.config)
+	s, err := settings(spec, m, f.row.vmid(), r, f.config)
 	if err != nil {
 		return err
 	}
@@ -111,11 +126,14 @@ func (p *Provider) configure(ctx context.Context, r provider.Request, f *found) 
 	_, err = p.patient(ctx, func() (upid, error) {
 		return upid{}, p.client.put(ctx, op, qemu(f.row.Node, f.row.vmid())+"/config", s)
 	})
+	if err == nil {
+		f.mark.Seed, f.mark.Token = m.Seed, m.Token
+	}
 	return err
 }
 
 // wake gives a kept machine a new identity; it is started by the next call.
-func (p *Provider) wake(ctx context.Context, r provider.Request, at *row) (provider.Machine, error) {
+func (p *Provider) wake(ctx context.Context, r provider.Request, at *row, spec *v1alpha1.Proxmox) (provider.Machine, error) {
 	f, err := p.read(ctx, at)
 	if err != nil {
 		return provider.Machine{}, err
@@ -125,7 +143,7 @@ func (p *Provider) wake(ctx context.Context, r provider.Request, at *row) (provi
 			Err: fmt.Errorf("it is not a kept machine any more")}
 	}
 	f.mark.Claim, f.mark.UID, f.mark.Attempt, f.mark.Keep, f.mark.Shape = r.Claim, r.ClaimUID, r.Attempt, r.Keep, r.Shape
-	if err := p.configure(ctx, r, f); err != nil {
+	if err := p.configure(ctx, r, f, spec); err != nil {
 		return provider.Machine{}, err
 	}
 	p.mu.Lock()

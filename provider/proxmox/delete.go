@@ -91,7 +91,13 @@ func (p *Provider) absent(ctx context.Context, op string, m provider.Machine) er
 		}
 		p.mu.Unlock()
 	}
-	return p.proveAbsent(ctx, op, m.ClaimUID)
+	gone := p.proveAbsent(ctx, op, m.ClaimUID)
+	if errors.Is(gone, provider.ErrNotFound) {
+		if err := p.sweep(ctx, op, v, m); err != nil {
+			return err
+		}
+	}
+	return gone
 }
 
 func (p *Provider) othersAt(vmid int, m provider.Machine) bool {
@@ -115,6 +121,9 @@ func (p *Provider) remove(ctx context.Context, op string, f *found) error {
 		return err
 	case f.status != "stopped":
 		return &provider.Error{Op: op, Kind: provider.ErrUnknown, Err: fmt.Errorf("it is %s, neither running nor stopped", f.status)}
+	case f.mark.seeded():
+		_, err := p.discard(ctx, f)
+		return err
 	case f.mark.Keep && f.mark.Stage == stageMade:
 		return p.keep(ctx, f)
 	}

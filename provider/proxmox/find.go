@@ -56,7 +56,7 @@ func (p *Provider) find(ctx context.Context, v *view, uid types.UID, id provider
 		if f.mark.UID == uid {
 			return f, nil
 		}
-		if f.mark.Stage != "" || r.Lock != "clone" {
+		if f.mark.Stage != "" || !r.beingMade() {
 			continue
 		}
 		if w := p.workOn(vmid); w != nil && w.uid == uid {
@@ -65,8 +65,8 @@ func (p *Provider) find(ctx context.Context, v *view, uid types.UID, id provider
 		}
 		if string(id) == strconv.Itoa(vmid) {
 			return nil, &provider.Error{Op: fmt.Sprintf("look for the machine of claim %s", uid), Kind: provider.ErrUnknown,
-				Err:  fmt.Errorf("VM %d is being cloned and does not say yet for whom", vmid),
-				Hint: fmt.Sprintf("if no clone runs any more: see its notes, then qm unlock %d and remove it by hand", vmid)}
+				Err:  fmt.Errorf("VM %d is being made and does not say yet for whom", vmid),
+				Hint: fmt.Sprintf("if no task makes it any more: see its notes, then qm unlock %d and remove it by hand", vmid)}
 		}
 	}
 	if !v.whole {
@@ -142,7 +142,7 @@ func (p *Provider) machine(f *found) provider.Machine {
 		ID: provider.ID(strconv.Itoa(f.row.vmid())), Claim: f.mark.Claim, ClaimUID: f.mark.UID, Attempt: f.mark.Attempt, Cluster: f.mark.Cluster,
 		State: p.state(f), ProviderID: fmt.Sprintf("proxmox://%s/%d", p.spec.Region, f.row.vmid()),
 		SystemUUID: uuidOf(f.mark.UID, f.mark.Attempt), NodeName: nameOf(f.mark.Claim, f.mark.Attempt),
-		Host: f.row.Node, Zone: f.row.Node, Message: f.failed,
+		Host: f.row.Node, Zone: f.row.Node, Message: f.failed, Seeded: f.mark.seeded(),
 	}
 }
 
@@ -192,7 +192,7 @@ func (e *cloneError) Is(target error) bool { return target == errAbsent }
 func (p *Provider) observe(ctx context.Context, uid types.UID, id provider.ID) (*found, error) {
 	cloneFailed := ""
 	w := p.workFor(uid)
-	if w != nil && w.what == "clone" && w.id.text != "" {
+	if w != nil && w.making() && w.id.text != "" {
 		var running *work
 		var err error
 		if running, cloneFailed, err = p.settle(ctx, w.vmid); err != nil {

@@ -53,7 +53,7 @@ func (p *Provider) unseen(v *view) []provider.Machine {
 	p.mu.Lock()
 	var hidden []*work
 	for vmid, w := range p.works {
-		if w.what == "clone" && (w.id.text != "" || w.there) && v.guest(vmid) == nil {
+		if w.making() && (w.id.text != "" || w.there) && v.guest(vmid) == nil {
 			hidden = append(hidden, w)
 		}
 	}
@@ -70,7 +70,7 @@ func (p *Provider) markOf(ctx context.Context, r *row) (mark, bool, error) {
 	p.mu.Lock()
 	w, k := p.works[r.vmid()], p.known[r.vmid()]
 	p.mu.Unlock()
-	if w != nil && w.what == "clone" && r.Lock == "clone" {
+	if w != nil && w.making() && r.beingMade() {
 		return p.cloning(w), true, nil
 	}
 	if k.ok && k.tags == r.Tags && k.name == r.Name && k.mark.Stage != stageCloned && r.tagged(tagOurs) {

@@ -40,6 +40,10 @@ type mark struct {
 	Shape    string    `json:"shape"`
 	Keep     bool      `json:"keep,omitempty"`
 	Stage    stage     `json:"stage"`
+	// Seed is the volume that the machine joins with, and Token the public part of its token: written before they are made,
+	// and taken out when they are proven gone.
+	Seed  string `json:"seed,omitempty"`
+	Token string `json:"token,omitempty"`
 }
 
 // note is the text of a VM's notes.
@@ -53,6 +57,22 @@ func (m mark) note(description string) string {
 		text = description + "\n\n" + text
 	}
 	return text
+}
+
+// renote puts this mark in the place of the one in some notes, and leaves the rest as it is.
+func (m mark) renote(notes string) string {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return notes // see note
+	}
+	var out strings.Builder
+	for line := range strings.Lines(notes) {
+		if strings.HasPrefix(strings.TrimSpace(line), notePrefix) {
+			line = notePrefix + string(b) + "\n"
+		}
+		out.WriteString(line)
+	}
+	return out.String()
 }
 
 // readMark finds the mark in a VM's notes.

@@ -14,8 +14,10 @@ import (
 // host is what placement knows of one host. Cpu is in cores, memory in bytes; Committed is what running VMs and those in
 // flight may use together, templates left out.
 type host struct {
-	Name            string
-	Online          bool
+	Name   string
+	Online bool
+	// Labels are the operator's.
+	Labels          map[string]string
 	CPU, Memory     float64
 	CommittedCPU    float64
 	CommittedMemory float64
@@ -80,6 +82,8 @@ func unfit(h host, w want, p *v1alpha1.ProxmoxPlacement) string {
 		return "offline"
 	case len(p.Hosts) > 0 && !slices.Contains(p.Hosts, h.Name):
 		return "not in placement.hosts"
+	case !labelled(h, p.HostSelector):
+		return "does not match placement.hostSelector"
 	case slices.Contains(p.ExcludedHosts, h.Name):
 		return "excluded"
 	case p.AntiAffinity == "Required" && h.OfPool > 0:
@@ -92,6 +96,15 @@ func unfit(h host, w want, p *v1alpha1.ProxmoxPlacement) string {
 		return fmt.Sprintf("%.0f MiB left of %.0f needed", max(0, room.Memory)/mebi, w.Memory/mebi)
 	}
 	return ""
+}
+
+func labelled(h host, selector map[string]string) bool {
+	for name, value := range selector {
+		if has, ok := h.Labels[name]; !ok || has != value {
+			return false
+		}
+	}
+	return true
 }
 
 // best is the first of the hosts by the strategy; they are sorted by name.

@@ -27,6 +27,9 @@ type Config struct {
 	Credentials *dial.Credentials
 	// Transport is the connection without retries.
 	Transport http.RoundTripper
+	// Templates reads the Secret that spec.join names, and Tokens keeps what machines join with.
+	Templates func(ctx context.Context, ref v1alpha1.SecretReference) (map[string][]byte, error)
+	Tokens    Tokens
 	Now       func() time.Time
 	// ViewAge is how old a look at the cluster may be when it is used again; 0 looks each time.
 	ViewAge time.Duration
@@ -57,7 +60,8 @@ type Provider struct {
 	known    map[int]knownMark
 	started  map[int]owner
 	deleting map[int]owner
-	last     string // the host chosen last
+	uploaded map[int]owner // whose image is where it belongs, and not yet in its drive
+	last     string        // the host chosen last
 }
 
 var _ provider.Provider = (*Provider)(nil)
@@ -67,10 +71,7 @@ func New(c Config) (*Provider, error) {
 	if c.Spec == nil {
 		return nil, fmt.Errorf("spec.proxmox is not set")
 	}
-	if c.Spec.VMIDs.Min < 100 || c.Spec.VMIDs.Max < c.Spec.VMIDs.Min {
-		return nil, fmt.Errorf("proxmox.vmids %d to %d: min must be at least 100 and not exceed max", c.Spec.VMIDs.Min, c.Spec.VMIDs.Max)
-	}
-	if err := checkOptions(c.Spec.VMOptions); err != nil {
+	if err := checkSpec(c.Spec); err != nil {
 		return nil, err
 	}
 	if c.Pause <= 0 {
@@ -80,7 +81,7 @@ func New(c Config) (*Provider, error) {
 	retry := &dial.Retry{Next: breaker, Attempts: 3, First: c.Pause}
 	return &Provider{config: c, spec: c.Spec, client: newClient(c.Endpoint, c.Credentials, retry), now: c.Now,
 		works: map[int]*work{}, reserved: map[int]owner{}, known: map[int]knownMark{}, started: map[int]owner{},
-		deleting: map[int]owner{}}, nil
+		deleting: map[int]owner{}, uploaded: map[int]owner{}}, nil
 }
 
 // keyed has one lock for each key.

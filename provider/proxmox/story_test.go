@@ -116,14 +116,13 @@ var misfortunes = []pvesim.Fault{
 // Forty claims at once, over an API that fails at random, with Muster killed at random and a host that goes away: in the
 // end there is one machine for each claim, and after that none; what is not ours is as it was.
 func TestAnEveningOnProxmox(t *testing.T) {
-	for seed := range uint64(2) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { evening(t, rand.New(rand.NewPCG(seed, 7))) })
+	for name, newRig := range map[string]func(*testing.T) *rig{"machines that join by themselves": newRig, "machines with an image each to join with": joinRig} {
+		t.Run(name, func(t *testing.T) { evening(t, newRig(t), rand.New(rand.NewPCG(1, 7))) })
 	}
 }
 
-func evening(t *testing.T, chance *rand.Rand) {
+func evening(t *testing.T, r *rig, chance *rand.Rand) {
 	const claims = 40
-	r := newRig(t)
 	r.viewAge = time.Second
 	r.spec.MaxClonesPerHost, r.spec.Placement.Strategy = 6, v1alpha1.PlacementSpread
 	_, untouched := r.foreign(pvesim.VM{ID: 1500, Host: "pve2", Running: true, Pool: pool, Config: map[string]string{"name": "db"}})()
@@ -179,6 +178,15 @@ func evening(t *testing.T, chance *rand.Rand) {
 	}
 	run(false, ready)
 	require.Equal(t, claims+1, r.count(), "one machine for each claim, and the foreign one")
+	run(false, func() bool {
+		for _, a := range actors {
+			if a.claim.Status.Seeded {
+				return false
+			}
+		}
+		return true
+	})
+	r.requireClean(t)
 	for _, a := range actors {
 		a.claim.DeletionTimestamp = &metav1.Time{Time: r.now()}
 	}
@@ -193,5 +201,6 @@ func evening(t *testing.T, chance *rand.Rand) {
 		return true
 	})
 	require.Equal(t, 1, r.count(), "nothing is left but the foreign one")
+	r.requireClean(t)
 	require.True(t, untouched())
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
 )
 
@@ -18,13 +19,16 @@ type template struct {
 }
 
 // templates are those that the spec chooses and whose host answers: a host that is away takes its templates along, and no
-// others.
-func (p *Provider) templates(ctx context.Context, v *view) ([]template, error) {
+// others. Machines that boot from the network have none.
+func (p *Provider) templates(ctx context.Context, v *view, spec *v1alpha1.Proxmox) ([]template, error) {
+	if spec.Netboot != nil {
+		return nil, nil
+	}
 	var all []template
 	var away error
 	for i := range v.guests {
 		r := &v.guests[i]
-		if r.Type != "qemu" || r.Template == 0 || !p.chosen(r) {
+		if r.Type != "qemu" || r.Template == 0 || !chosen(spec.Template, r) {
 			continue
 		}
 		c := &vmConfig{}
@@ -45,14 +49,13 @@ func (p *Provider) templates(ctx context.Context, v *view) ([]template, error) {
 	}
 	if len(all) == 0 {
 		return nil, &provider.Error{Op: "look for the template", Kind: provider.ErrMisconfigured,
-			Err:  fmt.Errorf("no template has %s", p.wanted()),
+			Err:  fmt.Errorf("no template has %s", wanted(spec.Template)),
 			Hint: "see spec.proxmox.template, and that the token has VM.Audit and VM.Clone on it"}
 	}
 	return all, nil
 }
 
-func (p *Provider) chosen(r *row) bool {
-	t := p.spec.Template
+func chosen(t v1alpha1.ProxmoxTemplate, r *row) bool {
 	switch {
 	case t.ID != 0:
 		return r.vmid() == int(t.ID)
@@ -62,8 +65,7 @@ func (p *Provider) chosen(r *row) bool {
 	return r.tagged(t.Tag)
 }
 
-func (p *Provider) wanted() string {
-	t := p.spec.Template
+func wanted(t v1alpha1.ProxmoxTemplate) string {
 	switch {
 	case t.ID != 0:
 		return fmt.Sprintf("id %d", t.ID)
@@ -88,13 +90,19 @@ func templateFor(templates []template, host string) template {
 }
 
 // hosts are the hosts that a template can be cloned to, with what runs there and what is in flight. A template on local
-// storage serves its own host only.
-func (p *Provider) hosts(v *view, templates []template, pool string, overhead float64) []host {
+// storage serves its own host only. Without a template every host will do.
+func (p *Provider) hosts(v *view, spec *v1alpha1.Proxmox, templates []template, pool string) []host {
+	overhead := overheadOf(spec)
 	var all []host
 	for i := range v.hosts {
 		r := &v.hosts[i]
 		h := host{Name: r.Node, Online: r.Status == "online", CPU: float64(r.MaxCPU), Memory: float64(r.MaxMem), Used: float64(r.Mem)}
-		reachable := slices.ContainsFunc(templates, func(t template) bool {
+		for _, l := range p.spec.HostLabels {
+			if l.Host == r.Node {
+				h.Labels = l.Labels
+			}
+		}
+		reachable := spec.Netboot != nil || slices.ContainsFunc(templates, func(t template) bool {
 			source := slices.ContainsFunc(v.hosts, func(s row) bool { return s.Node == t.row.Node && s.Status == "online" })
 			return source && (t.shared || t.row.Node == r.Node)
 		})
@@ -106,6 +114,14 @@ func (p *Provider) hosts(v *view, templates []template, pool string, overhead fl
 	return all
 }
 
+// overheadOf is what a host needs for one machine beside its memory, in bytes.
+func overheadOf(spec *v1alpha1.Proxmox) float64 {
+	if q := spec.Placement.MemoryOverhead; q != nil {
+		return q.AsApproximateFloat64()
+	}
+	return 0
+}
+
 // load adds up what a host has promised: running VMs, ours whatever they do, and clones that are not to be seen yet.
 func (p *Provider) load(v *view, h *host, pool string, overhead float64) {
 	for i := range v.guests {
@@ -115,7 +131,7 @@ func (p *Provider) load(v *view, h *host, pool string, overhead float64) {
 			continue
 		}
 		cpu, memory := float64(g.MaxCPU), float64(g.MaxMem)
-		if w := p.works[g.vmid()]; w != nil && w.what == "clone" {
+		if w := p.works[g.vmid()]; w != nil && w.making() {
 			cpu, memory = w.need.CPU, w.need.Memory-overhead
 		}
 		h.CommittedCPU += cpu
@@ -129,7 +145,7 @@ func (p *Provider) load(v *view, h *host, pool string, overhead float64) {
 		}
 	}
 	for vmid, w := range p.works {
-		if w.what == "clone" && w.host == h.Name && v.guest(vmid) == nil {
+		if w.making() && w.host == h.Name && v.guest(vmid) == nil {
 			h.CommittedCPU += w.need.CPU
 			h.CommittedMemory += w.need.Memory
 			h.Ours++

@@ -54,6 +54,7 @@ type row struct {
 	Shared   number `json:"shared"`
 	Disk     number `json:"disk"`
 	MaxDisk  number `json:"maxdisk"`
+	Content  string `json:"content"`
 }
 
 func (r *row) vmid() int { return int(r.VMID) }
@@ -64,6 +65,9 @@ func (r *row) tags() []string { return splitTags(r.Tags) }
 func splitTags(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ';' || c == ',' || c == ' ' })
 }
+
+// beingMade says that a clone or a creation has not come to its end, or died.
+func (r *row) beingMade() bool { return r.Lock == "clone" || r.Lock == "create" }
 
 func (r *row) tagged(tag string) bool { return slices.Contains(r.tags(), tag) }
 

@@ -16,19 +16,22 @@ type owner struct {
 // work is a task of ours that has not been seen to end. A restart forgets it; the VM's own lock and notes then say enough.
 type work struct {
 	owner
-	what    string // clone, start, stop, destroy or resize
+	what    string // clone, create, upload, start, stop, destroy or resize
 	vmid    int
 	claim   string
 	cluster types.UID
 	id      upid // empty when the answer that named it was lost
 	asked   time.Time
 	host    string // where the machine will be
-	source  string // where a clone reads from
-	storage string // where a clone writes to
+	source  string // where a clone reads from, or a disk is made
+	storage string // where a clone or a new disk is
 	pool    string // the NodePool
 	need    want
 	there   bool // the number of a clone was seen to be taken, by ourselves or by an answer that was lost
 }
+
+// making says that the work makes the machine.
+func (w *work) making() bool { return w.what == "clone" || w.what == "create" }
 
 // settle asks how the work on a VM stands. It returns the work while it goes on, and how it failed when it did.
 func (p *Provider) settle(ctx context.Context, vmid int) (running *work, failure string, err error) {
@@ -51,9 +54,14 @@ func (p *Provider) settle(ctx context.Context, vmid int) (running *work, failure
 		return w, "", nil
 	}
 	p.finish(w)
-	if v.failure == "" && w.what == "start" {
+	if v.failure == "" {
 		p.mu.Lock()
-		p.started[vmid] = w.owner
+		switch w.what {
+		case "start":
+			p.started[vmid] = w.owner
+		case "upload":
+			p.uploaded[vmid] = w.owner
+		}
 		p.mu.Unlock()
 	}
 	return nil, v.failure, nil
@@ -90,4 +98,5 @@ func (p *Provider) forget(vmid int) {
 	delete(p.known, vmid)
 	delete(p.started, vmid)
 	delete(p.deleting, vmid)
+	delete(p.uploaded, vmid)
 }

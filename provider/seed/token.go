@@ -97,6 +97,21 @@ func (t Tokens) Create(ctx context.Context, token Token) error {
 	return err
 }
 
+// Try says whether tokens may be created and deleted, by asking for both without effect.
+func (t Tokens) Try(ctx context.Context) error {
+	all := []string{metav1.DryRunAll}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secretName("trial0"), Namespace: tokenNamespace, Labels: map[string]string{managedBy: "muster"}},
+		Type: corev1.SecretTypeBootstrapToken, StringData: map[string]string{"token-id": "trial0", "token-secret": "0000000000000000"}}
+	secrets := t.Kube.CoreV1().Secrets(tokenNamespace)
+	if _, err := secrets.Create(ctx, secret, metav1.CreateOptions{DryRun: all}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	if err := secrets.Delete(ctx, secret.Name, metav1.DeleteOptions{DryRun: all}); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
+}
+
 // Delete removes a token; one that is not there is no error.
 func (t Tokens) Delete(ctx context.Context, id string) error {
 	err := t.Kube.CoreV1().Secrets(tokenNamespace).Delete(ctx, secretName(id), metav1.DeleteOptions{})

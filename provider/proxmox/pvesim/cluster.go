@@ -34,10 +34,11 @@ type VM struct {
 	seen time.Time
 }
 
-// Storage is one store; a shared one is on every host.
+// Storage is one store; a shared one is on every host. Content is as PVE names it: images, rootdir, iso.
 type Storage struct {
-	Name   string
-	Shared bool
+	Name    string
+	Shared  bool
+	Content string
 }
 
 // Cluster holds everything. Safe for concurrent use.
@@ -49,6 +50,7 @@ type Cluster struct {
 	mu       sync.Mutex
 	hosts    []*Host
 	stores   []Storage
+	volumes  map[string][]byte // by host (empty for shared storage), space, and volume
 	vms      map[int]*VM
 	tasks    map[string]*task
 	order    []*task
@@ -60,10 +62,13 @@ type Cluster struct {
 	broken   []Fault
 }
 
-// New returns a cluster with hosts that are online, local storage "local-lvm" and shared storage "shared".
+// New returns a cluster with hosts that are online, local storage "local-lvm", shared storage "shared", and for images the
+// local storage "local" and the shared one "iso".
 func New(now func() time.Time, hosts ...Host) *Cluster {
 	c := &Cluster{Now: now, TaskTime: time.Second, vms: map[int]*VM{}, tasks: map[string]*task{}, tokens: map[string]string{},
-		rights: map[string]map[string]int{}, quorum: true, stores: []Storage{{"local-lvm", false}, {"shared", true}}}
+		rights: map[string]map[string]int{}, quorum: true, volumes: map[string][]byte{}, stores: []Storage{
+			{Name: "local-lvm", Content: "images,rootdir"}, {Name: "shared", Shared: true, Content: "images,rootdir"},
+			{Name: "local", Content: "iso,vztmpl"}, {Name: "iso", Shared: true, Content: "iso"}}}
 	for _, h := range hosts {
 		h.Online = true
 		c.hosts = append(c.hosts, &h)
@@ -129,6 +134,13 @@ func (c *Cluster) VMs() []VM {
 		all = append(all, vm)
 	}
 	return all
+}
+
+// Remove takes a guest away behind everybody's back.
+func (c *Cluster) Remove(id int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.vms, id)
 }
 
 // Change changes a guest from behind.

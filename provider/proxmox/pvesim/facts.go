@@ -1,6 +1,7 @@
 package pvesim
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,7 +28,7 @@ type Operation struct {
 
 var vmSettings = map[string]Kind{"name": Text, "cores": Integer, "sockets": Integer, "memory": Text, "description": Text,
 	"tags": Text, "smbios1": Text, "digest": Text, "cpu": Text, "net[n]": Text, "ciuser": Text, "nameserver": Text,
-	"searchdomain": Text, "sshkeys": Text, "ipconfig[n]": Text, "balloon": Integer, "machine": Text, "onboot": Flag, "agent": Text,
+	"delete": Text, "efidisk0": Text, "ide[n]": Text, "sata[n]": Text, "scsi[n]": Text, "searchdomain": Text, "sshkeys": Text, "ipconfig[n]": Text, "balloon": Integer, "machine": Text, "onboot": Flag, "agent": Text,
 	"bios": Text, "boot": Text, "numa": Flag, "ostype": Text, "scsihw": Text, "vga": Text, "serial[n]": Text, "startup": Text}
 
 // Operations are facts of the published API description, written down for what Muster uses.
@@ -46,8 +47,24 @@ var Operations = []Operation{
 		"newid": Integer, "name": Text, "description": Text, "pool": Text, "full": Flag, "storage": Text, "target": Text}},
 	{Method: "DELETE", Path: "/nodes/{node}/qemu/{vmid}", Parameters: map[string]Kind{"purge": Flag,
 		"destroy-unreferenced-disks": Flag}},
+	{Method: "POST", Path: "/nodes/{node}/qemu", Required: []string{"vmid"}, Parameters: with(vmSettings,
+		map[string]Kind{"vmid": Integer, "pool": Text}, "delete", "digest")},
+	{Method: "GET", Path: "/nodes/{node}/storage/{storage}/content", Parameters: map[string]Kind{"content": Text}},
+	{Method: "POST", Path: "/nodes/{node}/storage/{storage}/upload", Required: []string{"content", "filename"}, Parameters: map[string]Kind{
+		"content": Text, "filename": Text, "checksum": Text, "checksum-algorithm": Text, "tmpfilename": Text}},
+	{Method: "DELETE", Path: "/nodes/{node}/storage/{storage}/content/{volume}", Parameters: map[string]Kind{"delay": Integer}},
 	{Method: "GET", Path: "/nodes/{node}/tasks", Parameters: map[string]Kind{"source": Text, "typefilter": Text}},
 	{Method: "GET", Path: "/nodes/{node}/tasks/{upid}/status"},
+}
+
+// with is a list of parameters with some more and some less.
+func with(these, more map[string]Kind, without ...string) map[string]Kind {
+	out := maps.Clone(these)
+	maps.Copy(out, more)
+	for _, name := range without {
+		delete(out, name)
+	}
+	return out
 }
 
 // match finds the operation of a request and what stands in its path.
@@ -56,7 +73,7 @@ func match(method, path string) (*Operation, map[string]string) {
 	for i := range Operations {
 		o := &Operations[i]
 		want := strings.Split(o.Path, "/")
-		if o.Method != method || len(want) != len(at) {
+		if o.Method != method || len(want) > len(at) || len(want) < len(at) && want[len(want)-1] != "{volume}" {
 			continue
 		}
 		values := map[string]string{}
@@ -69,6 +86,9 @@ func match(method, path string) (*Operation, map[string]string) {
 			}
 		}
 		if ok {
+			if values["volume"] != "" { // it has a slash in it
+				values["volume"] = strings.Join(at[len(want)-1:], "/")
+			}
 			return o, values
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,6 +28,13 @@ func (c *Cluster) guest(o *Operation, at, parameters map[string]string) answer {
 	}
 	if !c.mayVM(asked, permission) {
 		return denied(fmt.Sprintf("/vms/%d", id), permission)
+	}
+	if o.Method == "PUT" {
+		for name, value := range parameters {
+			if driveName.MatchString(name) && strings.Contains(value, "media=cdrom") && !c.mayVM(asked, "VM.Config.CDROM") {
+				return denied(fmt.Sprintf("/vms/%d", id), "VM.Config.CDROM")
+			}
+		}
 	}
 	if vm == nil || vm.Host != at["node"] {
 		return died("Configuration file 'nodes/%s/qemu-server/%d.conf' does not exist", at["node"], id)
@@ -88,8 +96,17 @@ func (c *Cluster) configure(vm *VM, parameters map[string]string) answer {
 		return died("checksum mismatch (file change by other user?)")
 	}
 	for name, value := range parameters {
+		if why := c.drive(vm, value); why != "" && driveName.MatchString(name) {
+			return died("%s", why)
+		}
+	}
+	for name, value := range parameters {
 		switch name {
 		case "digest":
+		case "delete":
+			for _, gone := range strings.Split(value, ",") {
+				delete(vm.Config, gone)
+			}
 		case "tags":
 			vm.Config[name] = tidyTags(value)
 		default:
@@ -114,6 +131,8 @@ func (c *Cluster) power(vm *VM, on bool) answer {
 			return fmt.Sprintf("can't lock file '/var/lock/qemu-server/lock-%d.conf' - got timeout", vm.ID)
 		case on && vm.Running:
 			return fmt.Sprintf("VM %d already running", vm.ID)
+		case on && c.missing(vm) != "":
+			return c.missing(vm)
 		case on:
 			vm.Starts++
 		case vm.Running:
@@ -122,6 +141,16 @@ func (c *Cluster) power(vm *VM, on bool) answer {
 		vm.Running = on
 		return "OK"
 	}))
+}
+
+// missing is a volume of a drive that is not there.
+func (c *Cluster) missing(vm *VM) string {
+	for _, name := range slices.Sorted(maps.Keys(vm.Config)) {
+		if why := c.drive(vm, vm.Config[name]); why != "" && driveName.MatchString(name) {
+			return why
+		}
+	}
+	return ""
 }
 
 func (c *Cluster) destroy(vm *VM) answer {

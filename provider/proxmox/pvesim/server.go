@@ -58,6 +58,9 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if t.kind == "qmclone" {
 			id, _ := strconv.Atoi(parameters["newid"])
 			t.end = func() string { delete(c.vms, id); return message } // a failed clone cleans up
+		} else if t.kind == "qmcreate" {
+			id, _ := strconv.Atoi(parameters["vmid"])
+			t.end = func() string { delete(c.vms, id); return message }
 		} else {
 			t.end = func() string { return message }
 		}
@@ -94,7 +97,11 @@ func parametersOf(r *http.Request) (map[string]string, error) {
 	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodDelete {
 		return out, nil
 	}
-	if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+	kind := r.Header.Get("Content-Type")
+	if strings.HasPrefix(kind, "multipart/form-data") {
+		return out, fileIn(r, out)
+	}
+	if !strings.HasPrefix(kind, "application/json") {
 		return out, nil
 	}
 	var body map[string]any
@@ -172,13 +179,19 @@ func (c *Cluster) route(method, path string, parameters map[string]string) answe
 	case "/nodes/{node}/tasks":
 		var active []map[string]any
 		for _, t := range c.order {
-			if t.host == at["node"] && t.kind == parameters["typefilter"] {
+			if t.host == at["node"] && (parameters["typefilter"] == "" || t.kind == parameters["typefilter"]) {
 				active = append(active, map[string]any{"upid": t.upid, "node": t.host, "type": t.kind, "id": t.id, "status": "RUNNING"})
 			}
 		}
 		return ok(active)
 	case "/nodes/{node}/tasks/{upid}/status":
 		return c.taskStatus(at["upid"])
+	}
+	switch {
+	case o.Path == "/nodes/{node}/qemu":
+		return c.create(at["node"], parameters)
+	case at["storage"] != "":
+		return c.store(o, at, parameters)
 	}
 	return c.guest(o, at, parameters)
 }
@@ -208,7 +221,7 @@ func (c *Cluster) resources() []map[string]any {
 	for _, s := range c.stores {
 		for _, h := range c.hosts {
 			rows = append(rows, map[string]any{"type": "storage", "id": "storage/" + h.Name + "/" + s.Name, "storage": s.Name, "node": h.Name,
-				"shared": map[bool]int{true: 1}[s.Shared], "status": "available", "plugintype": "dir", "content": "images,rootdir",
+				"shared": map[bool]int{true: 1}[s.Shared], "status": "available", "plugintype": "dir", "content": s.Content,
 				"disk": 1 << 30, "maxdisk": int64(1) << 40})
 		}
 	}
