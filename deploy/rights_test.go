@@ -5,9 +5,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider/host/hosttest"
+	"github.com/muster-sh/muster/provider/host/wol"
 )
 
 // eachRule visits every rule that deploy/ ships.
@@ -52,16 +60,46 @@ func TestPodsThatSwitchNodesOffAreInANamespaceOfTheirOwn(t *testing.T) {
 	objects := shipped(t)[poweroff]
 	require.NotEmpty(t, objects)
 	for _, object := range objects {
-		switch o := object.(type) {
-		case *rbacv1.Role:
-			require.Equal(t, "muster-poweroff", o.Namespace)
-		case *rbacv1.RoleBinding:
-			require.Equal(t, "muster-poweroff", o.Namespace)
-		default:
-			require.NotContains(t, fmt.Sprintf("%T", o), "ClusterRole")
+		require.NotContains(t, fmt.Sprintf("%T", object), "ClusterRole")
+		if role, ok := object.(*rbacv1.Role); ok && role.Namespace != "muster-poweroff" {
+			require.Equal(t, "kube-node-lease", role.Namespace)
+			require.Equal(t, []rbacv1.PolicyRule{{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get"}}}, role.Rules)
 		}
 	}
 }
+
+// What a host without a BMC needs from the API server is what that component allows, no more and no less.
+func TestSwitchingNodesOffTakesTheRightsThatAreGiven(t *testing.T) {
+	given := map[string]bool{}
+	for _, object := range shipped(t)[poweroff] {
+		role, ok := object.(*rbacv1.Role)
+		if !ok {
+			continue
+		}
+		for _, rule := range role.Rules {
+			for _, verb := range rule.Verbs {
+				given[strings.Join([]string{verb, rule.Resources[0], role.Namespace}, " ")] = true
+			}
+		}
+	}
+	taken, cs := map[string]bool{}, fake.NewClientset()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
+	s := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{MAC: "52:54:00:aa:bb:01", Broadcast: "127.255.255.255"}), Cluster: wol.Kube{
+		Client: cs, Nodes: nodes{node}, Pod: wol.DefaultPodConfig(), Now: time.Now, Answers: wol.TCPAnswers}}
+	require.NoError(t, s.Shutdown(t.Context()))
+	require.NoError(t, s.Off(t.Context()))
+	_, err := s.Read(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.On(t.Context(), ""))
+	for _, a := range cs.Actions() {
+		taken[strings.Join([]string{a.GetVerb(), a.GetResource().Resource, a.GetNamespace()}, " ")] = true
+	}
+	require.Equal(t, given, taken)
+}
+
+type nodes struct{ node *corev1.Node }
+
+func (n nodes) NodeOf(*v1alpha1.Host) *corev1.Node { return n.node }
 
 func TestMusterNeitherMakesNorBindsPods(t *testing.T) {
 	eachRule(t, func(file string, rule rbacv1.PolicyRule) {

@@ -3,8 +3,12 @@ package manifest
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/muster-sh/muster/provider/host"
+	"github.com/muster-sh/muster/provider/host/wol"
 )
 
 const metal = "apiVersion: muster.sh/v1alpha1\nkind: Provider\nmetadata: {name: metal}\nspec: {type: redfish}\n"
@@ -37,4 +41,44 @@ func TestSelectorsOfHostsThatCannotBeMeant(t *testing.T) {
 		_, err := poolsFrom(metal, goodProvider, withHosts(c.provider, c.selector))
 		require.ErrorContains(t, err, c.want, name)
 	}
+}
+
+func metalWith(hosts string) string {
+	return "apiVersion: muster.sh/v1alpha1\nkind: Provider\nmetadata: {name: metal}\nspec: {type: wol, hosts: " + hosts + "}\n"
+}
+
+// What the API server fills in is what holds where a Provider says nothing.
+func TestRulesOfHostsHaveTheDefaultsThatAreDocumented(t *testing.T) {
+	got, err := poolsFrom(metalWith("{}"), withHosts("metal", "{matchLabels: {a: b}}"))
+	require.NoError(t, err)
+	filled := got.Providers[0].Spec.Hosts
+	require.Equal(t, 10*time.Minute, filled.OnTimeout.Duration)
+	require.Equal(t, 24*time.Hour, filled.Quarantine.MaxCoolDown.Duration)
+	require.Equal(t, []string{"kill", "-38", "1"}, filled.PowerOff.Command)
+	rules, err := host.RulesOf(filled)
+	require.NoError(t, err)
+	require.Equal(t, host.DefaultRules(), rules)
+	require.Equal(t, wol.DefaultPodConfig(), wol.PodConfigOf(filled))
+	require.Equal(t, wol.DefaultPodConfig(), wol.PodConfigOf(nil))
+}
+
+func TestRulesOfHostsThatCannotHold(t *testing.T) {
+	for rules, want := range map[string]string{
+		"{settle: 0s}":                          "at least 1s",
+		"{settle: soon}":                        "must be a duration",
+		"{onAttempts: 0}":                       "onAttempts",
+		"{onRetry: 20m}":                        "less than onTimeout",
+		"{answerTimeout: 11m}":                  "must not exceed onTimeout",
+		"{quarantine: {coolDown: 25h}}":         "must not exceed maxCoolDown",
+		"{quarantine: {maxStrikes: 0}}":         "maxStrikes",
+		"{powerOff: {namespace: 'Not A Name'}}": "that matches",
+		"{powerOff: {command: []}}":             "command",
+		"{powerOff: {deadline: 1s}}":            "at least 10s",
+		"{shutdown: 5m}":                        "shutdown",
+	} {
+		_, err := poolsFrom(metalWith(rules), withHosts("metal", "{matchLabels: {a: b}}"))
+		require.ErrorContains(t, err, want, rules)
+	}
+	_, err := poolsFrom(strings.Replace(goodProvider, "{type: sim}", "{type: sim, hosts: {}}", 1), goodPool)
+	require.ErrorContains(t, err, "only when type is redfish")
 }

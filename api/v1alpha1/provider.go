@@ -52,6 +52,7 @@ type Provider struct {
 // +kubebuilder:validation:XValidation:rule="self.type != 'proxmox' || has(self.credentials)",message="credentials is required when type is proxmox"
 // +kubebuilder:validation:XValidation:rule="has(self.proxmox) == (self.type == 'proxmox')",message="proxmox is required when type is proxmox, and may be set only then"
 // +kubebuilder:validation:XValidation:rule="self.type != 'proxmox' || !has(self.endpoint) || self.endpoint.startsWith('https://')",message="endpoint must be https when type is proxmox"
+// +kubebuilder:validation:XValidation:rule="!has(self.hosts) || self.type in ['redfish', 'ipmi', 'wol']",message="hosts may be set only when type is redfish, ipmi or wol"
 // +kubebuilder:validation:XValidation:rule="self.type == oldSelf.type",message="type cannot change"
 type ProviderSpec struct {
 	Type ProviderType `json:"type"`
@@ -72,6 +73,10 @@ type ProviderSpec struct {
 	// proxmox says how machines are made; required when type is proxmox.
 	// +optional
 	Proxmox *Proxmox `json:"proxmox,omitempty"`
+
+	// hosts are the rules by which Hosts are powered; they have a meaning when type is redfish, ipmi or wol.
+	// +optional
+	Hosts *HostRules `json:"hosts,omitempty"`
 
 	// +optional
 	Sim *Sim `json:"sim,omitempty"`

@@ -46,7 +46,14 @@ type hostMaker struct {
 	running  sync.WaitGroup
 
 	mu   sync.Mutex
-	made map[string]*host.Provider
+	made map[string]*hostBackend
+}
+
+// hostBackend is what one Provider object was made into.
+type hostBackend struct {
+	provider *host.Provider
+	keeper   *host.Keeper // nil where nobody keeps
+	pod      wol.PodConfig
 }
 
 // nodeFinder is what the watch on Nodes answers.
@@ -54,26 +61,39 @@ type nodeFinder interface {
 	Candidates(name, providerID, systemUUID string) []*corev1.Node
 }
 
-// make returns the verbs of a Provider, and begins to keep its hosts when it is asked for the first time.
+// make returns the verbs of a Provider, and begins to keep its hosts when it is asked for the first time. Rules that
+// changed hold from then on.
 func (m *hostMaker) make(p *v1alpha1.Provider) (provider.Provider, error) {
+	rules, err := host.RulesOf(p.Spec.Hosts)
+	if err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if known := m.made[p.Name]; known != nil {
-		return known, nil
+	known := m.made[p.Name]
+	if known == nil {
+		known = m.begin(p.Name, rules)
+		m.made[p.Name] = known
+	} else if known.keeper != nil {
+		known.keeper.SetRules(rules)
 	}
+	known.pod = wol.PodConfigOf(p.Spec.Hosts)
+	return known.provider, nil
+}
+
+func (m *hostMaker) begin(name string, rules host.Rules) *hostBackend {
 	all := &objects.API{Client: m.client}
-	backend := host.NewProvider(p.Name, all, m.switches, time.Now)
-	m.made[p.Name] = backend
+	b := &hostBackend{provider: host.NewProvider(name, all, m.switches, time.Now)}
 	if m.leading == nil {
-		return backend, nil // to look only
+		return b // to look only
 	}
-	keeper := &host.Keeper{
-		Name: p.Name, Objects: all, Switches: m.switches, Claims: claimSights{m.live}, Recorder: m, Rules: host.DefaultRules(),
+	b.keeper = &host.Keeper{
+		Name: name, Objects: all, Switches: m.switches, Claims: claimSights{m.live}, Recorder: m, Rules: rules,
 		Now: time.Now, Log: m.log, Leading: m.leading, Parallel: bmcParallel,
-		Observe: m.metrics.observeCall(p.Name), States: m.metrics.observeStates(p.Name),
+		Observe: m.metrics.observeCall(name), States: m.metrics.observeStates(name),
 	}
-	m.running.Go(func() { keeper.Run(m.ctx) })
-	return backend, nil
+	m.running.Go(func() { b.keeper.Run(m.ctx) })
+	return b
 }
 
 // end stops the keepers, waits for them and logs out of every BMC.
@@ -103,9 +123,15 @@ func (m *hostMaker) NodeOf(h *v1alpha1.Host) *corev1.Node {
 	return found[0]
 }
 
-// cluster is what hosts without a BMC are seen and switched off through.
-func (m *hostMaker) cluster() wol.Cluster {
-	return wol.Kube{Client: m.kube, Nodes: m, Pod: wol.DefaultPodConfig(), Answers: wol.TCPAnswers}
+// cluster is what hosts of a Provider without a BMC are seen and switched off through.
+func (m *hostMaker) cluster(provider string) wol.Cluster {
+	pod := wol.DefaultPodConfig()
+	m.mu.Lock()
+	if known := m.made[provider]; known != nil {
+		pod = known.pod
+	}
+	m.mu.Unlock()
+	return wol.Kube{Client: m.kube, Nodes: m, Pod: pod, Answers: wol.TCPAnswers, Now: time.Now}
 }
 
 // claimSights tells hosts how far their claims are.
@@ -129,7 +155,7 @@ func (c claimSights) ClaimOf(name string, uid types.UID) *host.ClaimSight {
 // newHostMaker makes a maker that only looks; leading and what follows from it are for the caller to set.
 func newHostMaker(ctx context.Context, c client.Client, cs kubernetes.Interface, r *registry) *hostMaker {
 	ctx, stop := context.WithCancel(ctx)
-	m := &hostMaker{ctx: ctx, stop: stop, client: c, kube: cs, log: r.log, made: map[string]*host.Provider{},
+	m := &hostMaker{ctx: ctx, stop: stop, client: c, kube: cs, log: r.log, made: map[string]*hostBackend{},
 		record: func(control.Subject, bool, string, string) {}}
 	m.switches = &hostSwitches{registry: r, cluster: m.cluster, limit: rate.NewLimiter(bmcCalls, bmcCalls), warn: func(h *v1alpha1.Host, message string) {
 		m.Record(h, host.Event{Type: corev1.EventTypeWarning, Reason: "InsecureTLS", Message: message})

@@ -22,7 +22,7 @@ import (
 // hostSwitches makes the switches of hosts. Hosts that are systems of one BMC share its session and its turn.
 type hostSwitches struct {
 	registry *registry
-	cluster  func() wol.Cluster
+	cluster  func(provider string) wol.Cluster
 	limit    *rate.Limiter // of the calls to all BMCs together
 	warn     func(h *v1alpha1.Host, message string)
 
@@ -62,7 +62,7 @@ func (s *hostSwitches) of(h *v1alpha1.Host) (host.Switch, error) {
 	case v1alpha1.PowerIPMI:
 		return s.chassis(h), nil
 	case v1alpha1.PowerWoL:
-		w := wol.Switch{Host: h, Cluster: s.cluster()}
+		w := wol.Switch{Host: h, Cluster: s.cluster(h.Spec.Provider)}
 		if p.Credentials != nil {
 			w.Credentials = s.registry.credentials(p.Credentials)
 		}

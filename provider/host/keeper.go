@@ -21,7 +21,7 @@ type Keeper struct {
 	Switches Switches
 	Claims   Claims
 	Recorder Recorder
-	Rules    Rules
+	Rules    Rules // to begin with; SetRules changes them
 	Now      func() time.Time
 	Log      *slog.Logger
 	// Leading is asked before each write and each call.
@@ -77,6 +77,22 @@ func (k *Keeper) Pass(ctx context.Context) error {
 		})
 	}
 	return nil
+}
+
+// SetRules has the rules hold from the next step of each host on.
+func (k *Keeper) SetRules(r Rules) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.Rules = r
+	for _, m := range k.hosts {
+		m.due = time.Time{} // what was waited for may be over by now
+	}
+}
+
+func (k *Keeper) rules() Rules {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.Rules
 }
 
 // lanes keep hosts apart, so that those whose BMCs do not answer wait for each other only, and those that a claim waits
@@ -169,7 +185,7 @@ func (k *Keeper) steps(ctx context.Context, h *v1alpha1.Host, m *memory, double 
 
 // step observes, decides, records and performs once. It returns false when the host waits.
 func (k *Keeper) step(ctx context.Context, h *v1alpha1.Host, m *memory, double bool) (*v1alpha1.Host, bool, error) {
-	r := Step(h, k.observe(h, m, double), k.Rules, k.Now())
+	r := Step(h, k.observe(h, m, double), k.rules(), k.Now())
 	if r.Err != nil {
 		return h, false, r.Err
 	}
@@ -201,11 +217,11 @@ func (k *Keeper) step(ctx context.Context, h *v1alpha1.Host, m *memory, double b
 
 // stepped notes the version that a decision was made on, and when the next one is due.
 func (k *Keeper) stepped(m *memory, version string, next time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if next == 0 {
 		next = k.Rules.Idle
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	m.seen, m.due = version, k.Now().Add(next)
 }
 

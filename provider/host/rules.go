@@ -1,6 +1,13 @@
 package host
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+)
 
 // Rules are how long things take and how often they are tried. The zero value is not usable; begin with DefaultRules.
 type Rules struct {
@@ -38,6 +45,52 @@ func DefaultRules() Rules {
 		Watch: time.Minute, Idle: 5 * time.Minute,
 		CoolDown: 10 * time.Minute, CoolDownMost: 24 * time.Hour, MaxStrikes: 4,
 	}
+}
+
+// RulesOf are the rules of a Provider; what it does not say is as in DefaultRules.
+func RulesOf(spec *v1alpha1.HostRules) (Rules, error) {
+	r := DefaultRules()
+	if spec == nil {
+		return r, nil
+	}
+	for _, d := range []struct {
+		rule *time.Duration
+		said *metav1.Duration
+		name string
+	}{
+		{&r.Hold, spec.Settle, "settle"}, {&r.Answer, spec.AnswerTimeout, "answerTimeout"}, {&r.OnRetry, spec.OnRetry, "onRetry"},
+		{&r.OnDeadline, spec.OnTimeout, "onTimeout"}, {&r.Shutdown, spec.ShutdownTimeout, "shutdownTimeout"},
+		{&r.OffRetry, spec.OffRetry, "offRetry"}, {&r.Watch, spec.WatchEvery, "watchEvery"}, {&r.Idle, spec.IdleEvery, "idleEvery"},
+		{&r.CoolDown, spec.Quarantine.CoolDown, "quarantine.coolDown"}, {&r.CoolDownMost, spec.Quarantine.MaxCoolDown, "quarantine.maxCoolDown"},
+	} {
+		if d.said == nil {
+			continue
+		}
+		if d.said.Duration < time.Second {
+			return Rules{}, fmt.Errorf("spec.hosts.%s is %s: use 1s or more", d.name, d.said.Duration)
+		}
+		*d.rule = d.said.Duration
+	}
+	if spec.OnAttempts > 0 {
+		r.OnTries = spec.OnAttempts
+	}
+	if spec.Quarantine.MaxStrikes > 0 {
+		r.MaxStrikes = spec.Quarantine.MaxStrikes
+	}
+	return r, r.consistent()
+}
+
+// consistent holds what the API server asks for when the defaults are filled in.
+func (r Rules) consistent() error {
+	switch {
+	case r.OnRetry >= r.OnDeadline:
+		return fmt.Errorf("spec.hosts.onRetry is %s: use less than onTimeout, %s", r.OnRetry, r.OnDeadline)
+	case r.Answer > r.OnDeadline:
+		return fmt.Errorf("spec.hosts.answerTimeout is %s: use at most onTimeout, %s", r.Answer, r.OnDeadline)
+	case r.CoolDown > r.CoolDownMost:
+		return fmt.Errorf("spec.hosts.quarantine.coolDown is %s: use at most maxCoolDown, %s", r.CoolDown, r.CoolDownMost)
+	}
+	return nil
 }
 
 // poll is how long to wait between two readings of something that began a while ago: an eighth of its age.

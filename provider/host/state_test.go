@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -358,4 +359,40 @@ func TestAnUnlistedStateIsAnError(t *testing.T) {
 	require.ErrorIs(t, r.Err, host.ErrState)
 	require.Equal(t, h, r.Host)
 	require.Empty(t, r.Call)
+}
+
+// The rules of a Provider change while a host is being waited for: they hold from then on.
+func TestRulesMayChangeUnderWay(t *testing.T) {
+	o := oneHost(t, func(l *hosttest.Lamp) { l.Deaf = true })
+	o.serve()
+	o.giveBack()
+	o.advance(time.Minute)
+	require.Equal(t, []host.Call{host.CallOn, host.CallShutdown}, o.lamp.Calls(), "five minutes are given")
+	r, err := host.RulesOf(&v1alpha1.HostRules{ShutdownTimeout: &metav1.Duration{Duration: 30 * time.Second}})
+	require.NoError(t, err)
+	o.Keeper.SetRules(r)
+	o.advance(time.Minute)
+	require.Equal(t, []host.Call{host.CallOn, host.CallShutdown, host.CallOff}, o.lamp.Calls())
+	require.Equal(t, v1alpha1.HostOff, o.state())
+}
+
+func TestEachRuleIsAField(t *testing.T) {
+	d := func(n int) *metav1.Duration { return &metav1.Duration{Duration: time.Duration(n) * time.Second} }
+	got, err := host.RulesOf(&v1alpha1.HostRules{Settle: d(11), AnswerTimeout: d(12), OnRetry: d(13), OnAttempts: 14, OnTimeout: d(15),
+		ShutdownTimeout: d(16), OffRetry: d(17), WatchEvery: d(18), IdleEvery: d(19),
+		Quarantine: v1alpha1.QuarantineRules{CoolDown: d(20), MaxCoolDown: d(21), MaxStrikes: 22}})
+	require.NoError(t, err)
+	require.Equal(t, host.Rules{Hold: 11 * time.Second, Answer: 12 * time.Second, OnRetry: 13 * time.Second, OnTries: 14,
+		OnDeadline: 15 * time.Second, Shutdown: 16 * time.Second, OffRetry: 17 * time.Second, Watch: 18 * time.Second, Idle: 19 * time.Second,
+		CoolDown: 20 * time.Second, CoolDownMost: 21 * time.Second, MaxStrikes: 22,
+		PollFirst: host.DefaultRules().PollFirst, PollMost: host.DefaultRules().PollMost}, got)
+	for want, spec := range map[string]v1alpha1.HostRules{
+		"spec.hosts.settle is 0s":          {Settle: d(0)},
+		"spec.hosts.onRetry is 20m0s":      {OnRetry: d(1200)},
+		"spec.hosts.answerTimeout is 15m0": {AnswerTimeout: d(900)},
+		"coolDown is 48h0m0s":              {Quarantine: v1alpha1.QuarantineRules{CoolDown: d(172800)}},
+	} {
+		_, err = host.RulesOf(&spec)
+		require.ErrorContains(t, err, want)
+	}
 }

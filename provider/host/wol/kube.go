@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
@@ -27,12 +28,13 @@ type Kube struct {
 	Pod    PodConfig
 	// Answers reports whether something answers at an address; TCPAnswers, unless a test says otherwise.
 	Answers func(ctx context.Context, address string) bool
+	Now     func() time.Time
 }
 
 var _ Cluster = Kube{}
 
-// Look takes the Node as the watch has it. A node that stopped reporting may be cut off and still run: its kubelet's port
-// has the last word.
+// Look takes the Node as the watch has it. A node that stopped reporting may be cut off and still run: its lease and its
+// kubelet's port have the last word.
 func (k Kube) Look(ctx context.Context, h *v1alpha1.Host) (Sight, error) {
 	node := k.Nodes.NodeOf(h)
 	if node == nil {
@@ -44,11 +46,45 @@ func (k Kube) Look(ctx context.Context, h *v1alpha1.Host) (Sight, error) {
 			s.Ready = c.Status == corev1.ConditionTrue
 		}
 	}
-	if !s.Ready {
-		s.Answers = k.answers(ctx, node)
+	if s.Ready {
+		return s, nil
 	}
+	fresh, known, err := k.lease(ctx, node.Name)
+	if err != nil {
+		return Sight{}, err
+	}
+	s.Alive, s.Unsure = fresh || k.answers(ctx, node), !known
 	return s, nil
 }
+
+const (
+	leases = "kube-node-lease"
+	// A lease is stale at twice its duration; the node controller calls the node Unknown at once its duration.
+	defaultLease = 40 * time.Second
+	staleAfter   = 2
+)
+
+// lease tells whether the node's kubelet renewed its lease lately. Without a lease that is not known.
+func (k Kube) lease(ctx context.Context, node string) (fresh, known bool, err error) {
+	lease, err := k.Client.CoordinationV1().Leases(leases).Get(ctx, node, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, false, nil
+	case apierrors.IsForbidden(err):
+		return false, false, &provider.Error{Op: "read the lease of node " + node, Kind: provider.ErrMisconfigured, Err: err, Hint: hintComponent}
+	case err != nil:
+		return false, false, fmt.Errorf("read the lease of node %s: %w", node, err)
+	case lease.Spec.RenewTime == nil:
+		return false, false, nil
+	}
+	lasts := defaultLease
+	if d := lease.Spec.LeaseDurationSeconds; d != nil && *d > 0 {
+		lasts = time.Duration(*d) * time.Second
+	}
+	return k.Now().Sub(lease.Spec.RenewTime.Time) < staleAfter*lasts, true, nil
+}
+
+const hintComponent = "apply deploy/components/poweroff: without it Muster may neither make the Pod that switches a node off nor read when a node was last alive"
 
 // kubeletPort is what a kubelet listens on unless its Node says otherwise.
 const kubeletPort = 10250
@@ -87,8 +123,19 @@ func (k Kube) PowerOff(ctx context.Context, h *v1alpha1.Host, node string) error
 	case apierrors.IsAlreadyExists(err):
 		return replace(ctx, k, pod)
 	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
-		return &provider.Error{Op: "switch node " + node + " off", Kind: provider.ErrMisconfigured, Err: err,
-			Hint: "apply deploy/components/poweroff: Muster may make privileged pods in namespace " + k.Pod.Namespace + " only there"}
+		return &provider.Error{Op: "switch node " + node + " off", Kind: provider.ErrMisconfigured, Err: err, Hint: hintComponent}
+	}
+	return err
+}
+
+// Tidy removes the Pod. It is forced: the kubelet that would confirm it is gone.
+func (k Kube) Tidy(ctx context.Context, h *v1alpha1.Host) error {
+	err := k.Client.CoreV1().Pods(k.Pod.Namespace).Delete(ctx, PodName(h.Name), metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		return &provider.Error{Op: "remove pod " + PodName(h.Name), Kind: provider.ErrMisconfigured, Err: err, Hint: hintComponent}
 	}
 	return err
 }

@@ -22,8 +22,10 @@ type Sight struct {
 	Node string
 	// Ready is the Node's Ready condition.
 	Ready bool
-	// Answers says that something at the Node's address still answers, or cannot be told not to.
-	Answers bool
+	// Alive says that its kubelet renewed its lease lately, or that something at its address answers or cannot be told not to.
+	Alive bool
+	// Unsure says that it is not known when the kubelet was last heard of.
+	Unsure bool
 }
 
 // Cluster is what a host without a BMC is looked at and switched off through.
@@ -32,6 +34,8 @@ type Cluster interface {
 	Look(ctx context.Context, h *v1alpha1.Host) (Sight, error)
 	// PowerOff has the Node switch itself off. It may be called again, and returns before the Node is off.
 	PowerOff(ctx context.Context, h *v1alpha1.Host, node string) error
+	// Tidy takes back whatever PowerOff left: what is left would switch the host off again when it wakes.
+	Tidy(ctx context.Context, h *v1alpha1.Host) error
 }
 
 // Switch is one host without a BMC.
@@ -43,20 +47,23 @@ type Switch struct {
 
 var _ host.Switch = Switch{}
 
-// Read tells the power from the Node: ready is on; not ready and silent is off; without a Node nobody knows.
+// Read tells the power from the Node: ready or alive is on; not ready, its lease stale and silent is off; everything else
+// nobody knows. What switched a host off is removed before it counts as off.
 func (s Switch) Read(ctx context.Context) (host.Reading, error) {
-	sight, err := s.Cluster.Look(ctx, s.Host)
+	sight, err := s.look(ctx)
 	if err != nil {
-		return host.Reading{}, fmt.Errorf("look at the node of host %s: %w: %w", s.Host.Name, provider.ErrUnknown, err)
+		return host.Reading{}, err
 	}
 	r := host.Reading{Power: host.Off}
 	switch {
-	case sight.Node == "":
-		r.Power = host.Unknown
-	case sight.Ready || sight.Answers:
+	case sight.Ready || sight.Alive:
 		r.Power = host.On
+	case sight.Node == "" || sight.Unsure:
+		r.Power = host.Unknown
+	default:
+		err = s.tidy(ctx)
 	}
-	return r, nil
+	return r, err
 }
 
 // copies of a packet are sent: nobody says whether one arrived.
@@ -69,6 +76,9 @@ func (s Switch) On(ctx context.Context, device v1alpha1.BootDevice) error {
 	}
 	packet, err := s.packet(ctx)
 	if err != nil {
+		return err
+	}
+	if err := s.tidy(ctx); err != nil {
 		return err
 	}
 	networks, err := networksOf(s.Host.Spec.Power.NetworkInterface)
@@ -104,7 +114,7 @@ func (s Switch) send(ctx context.Context, packet []byte, to netip.AddrPort, netw
 	if err := dial.Allowed(to.Addr()); err != nil {
 		return &provider.Error{Op: "wake " + s.Host.Name, Kind: provider.ErrMisconfigured, Err: err}
 	}
-	var dialer net.Dialer
+	dialer := net.Dialer{Control: bindTo(s.Host.Spec.Power.NetworkInterface)}
 	for _, n := range networks {
 		if n.Addr().Is4() {
 			dialer.LocalAddr = net.UDPAddrFromAddrPort(netip.AddrPortFrom(n.Addr(), 0))
@@ -131,17 +141,30 @@ func (s Switch) Shutdown(ctx context.Context) error { return s.powerOff(ctx) }
 func (s Switch) Off(ctx context.Context) error { return s.powerOff(ctx) }
 
 func (s Switch) powerOff(ctx context.Context) error {
-	sight, err := s.Cluster.Look(ctx, s.Host)
+	sight, err := s.look(ctx)
 	if err != nil {
-		return fmt.Errorf("look at the node of host %s: %w: %w", s.Host.Name, provider.ErrUnknown, err)
+		return err
 	}
 	if sight.Node == "" {
 		return fmt.Errorf("host %s has no node to switch it off through: %w", s.Host.Name, provider.ErrUnknown)
 	}
-	err = s.Cluster.PowerOff(ctx, s.Host, sight.Node)
-	var known *provider.Error
-	if err != nil && !errors.As(err, &known) {
-		return fmt.Errorf("switch node %s off: %w: %w", sight.Node, provider.ErrUnknown, err)
+	return known("switch node "+sight.Node+" off", s.Cluster.PowerOff(ctx, s.Host, sight.Node))
+}
+
+func (s Switch) look(ctx context.Context) (Sight, error) {
+	sight, err := s.Cluster.Look(ctx, s.Host)
+	return sight, known("look at the node of host "+s.Host.Name, err)
+}
+
+func (s Switch) tidy(ctx context.Context) error {
+	return known("tidy up after host "+s.Host.Name, s.Cluster.Tidy(ctx, s.Host))
+}
+
+// known gives an error a kind where it has none.
+func known(op string, err error) error {
+	var one *provider.Error
+	if err == nil || errors.As(err, &one) {
+		return err
 	}
-	return err
+	return fmt.Errorf("%s: %w: %w", op, provider.ErrUnknown, err)
 }

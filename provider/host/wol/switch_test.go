@@ -10,9 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
@@ -80,6 +77,7 @@ type machine struct {
 	on   bool
 	join time.Time // when its Node is ready
 	node bool      // registered once
+	pod  bool      // bound to it
 }
 
 const bootTime = 2 * time.Minute
@@ -119,12 +117,15 @@ func (l *lan) Look(_ context.Context, h *v1alpha1.Host) (wol.Sight, error) {
 	defer l.mu.Unlock()
 	l.hear()
 	m := l.machines[h.Name]
+	if m.on && m.pod && !l.clock.Now().Before(m.join) {
+		m.on = false // its kubelet runs the Pod that is bound to it
+	}
 	if m.on && !l.clock.Now().Before(m.join) {
 		m.node = true
 		return wol.Sight{Node: h.Name, Ready: true}, nil
 	}
 	if m.node {
-		return wol.Sight{Node: h.Name, Answers: m.on}, nil
+		return wol.Sight{Node: h.Name, Alive: m.on}, nil
 	}
 	return wol.Sight{}, nil
 }
@@ -132,8 +133,15 @@ func (l *lan) Look(_ context.Context, h *v1alpha1.Host) (wol.Sight, error) {
 func (l *lan) PowerOff(_ context.Context, h *v1alpha1.Host, node string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.machines[h.Name].on = false
+	l.machines[h.Name].on, l.machines[h.Name].pod = false, true
 	l.off = append(l.off, node)
+	return nil
+}
+
+func (l *lan) Tidy(_ context.Context, h *v1alpha1.Host) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.machines[h.Name].pod = false
 	return nil
 }
 
@@ -281,53 +289,32 @@ func TestMetadataAddressesAreNoBroadcast(t *testing.T) {
 	require.ErrorIs(t, wol.Switch{Host: h, Cluster: l}.On(t.Context(), ""), provider.ErrMisconfigured)
 }
 
-type oneNode struct{ node *corev1.Node }
-
-func (o oneNode) NodeOf(*v1alpha1.Host) *corev1.Node { return o.node }
-
-func nodeWith(ready corev1.ConditionStatus) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}, Status: corev1.NodeStatus{
-		Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.7"}},
-		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}}}
+// A Pod that is still bound to the node would switch it off as soon as its kubelet is back.
+func TestAWokenHostIsNotSwitchedOffByWhatSwitchedItOffBefore(t *testing.T) {
+	rack, l := rackOf(t, 1)
+	l.machines["host-00"].node, l.machines["host-00"].pod = true, true
+	_, err := rack.Provider.Create(t.Context(), provider.Request{Claim: "std-000", ClaimUID: "uid", Attempt: 1, Pool: "std"})
+	require.NoError(t, err)
+	rack.Advance(t, 5*time.Minute)
+	require.True(t, l.IsOn("host-00"))
+	require.Equal(t, v1alpha1.HostJoining, rack.Objects.Get("host-00").Status.State)
 }
 
-func TestANodeThatWentSilentIsOff(t *testing.T) {
-	for name, c := range map[string]struct {
-		node    *corev1.Node
-		answers bool
-		want    host.Power
-	}{
-		"no node":                         {nil, false, host.Unknown},
-		"ready":                           {nodeWith(corev1.ConditionTrue), false, host.On},
-		"not ready, and its port answers": {nodeWith(corev1.ConditionUnknown), true, host.On},
-		"not ready, and silent":           {nodeWith(corev1.ConditionUnknown), false, host.Off},
-	} {
-		k := wol.Kube{Nodes: oneNode{c.node}, Answers: func(_ context.Context, at string) bool {
-			require.Equal(t, "10.0.0.7:10250", at)
-			return c.answers
-		}}
-		r, err := wol.Switch{Host: &v1alpha1.Host{}, Cluster: k}.Read(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, c.want, r.Power, name)
-	}
-}
-
-func TestThePodThatSwitchesANodeOffIsMadeOnceAndAgainWhenItEnded(t *testing.T) {
-	cs := fake.NewClientset()
-	k := wol.Kube{Client: cs, Nodes: oneNode{nodeWith(corev1.ConditionTrue)}, Pod: wol.DefaultPodConfig()}
-	s := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{}), Cluster: k}
-	require.NoError(t, s.Shutdown(t.Context()))
-	require.NoError(t, s.Off(t.Context()), "twice is one")
-	pods := cs.CoreV1().Pods("muster-poweroff")
-	pod, err := pods.Get(t.Context(), "poweroff-host-01", metav1.GetOptions{})
+// Loopback has a broadcast address like every network; the packet leaves by the interface named.
+func TestPacketsLeaveByTheInterfaceThatIsNamed(t *testing.T) {
+	all, err := net.ListenUDP("udp4", &net.UDPAddr{})
 	require.NoError(t, err)
-	require.Equal(t, "node-1", pod.Spec.NodeName)
-	require.True(t, pod.Spec.HostPID)
-	pod.Status.Phase = corev1.PodFailed
-	_, err = pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	defer func() { _ = all.Close() }()
+	_, l := rackOf(t, 1)
+	h := l.host(0)
+	h.Spec.Power.NetworkInterface = "lo"
+	h.Spec.Power.Broadcast = fmt.Sprintf("127.255.255.255:%d", all.LocalAddr().(*net.UDPAddr).Port)
+	require.NoError(t, wol.Switch{Host: h, Cluster: l}.On(t.Context(), ""))
+	buffer := make([]byte, 200)
+	n, from, err := all.ReadFromUDP(buffer)
 	require.NoError(t, err)
-	require.NoError(t, s.Off(t.Context()))
-	pod, err = pods.Get(t.Context(), "poweroff-host-01", metav1.GetOptions{})
-	require.NoError(t, err)
-	require.Empty(t, pod.Status.Phase)
+	require.Equal(t, 102, n)
+	require.Equal(t, "127.0.0.1", from.IP.String())
+	h.Spec.Power.NetworkInterface = "muster-none"
+	require.ErrorIs(t, wol.Switch{Host: h, Cluster: l}.On(t.Context(), ""), provider.ErrMisconfigured)
 }

@@ -1,0 +1,148 @@
+package wol_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/host"
+	"github.com/muster-sh/muster/provider/host/hosttest"
+	"github.com/muster-sh/muster/provider/host/wol"
+)
+
+type oneNode struct{ node *corev1.Node }
+
+func (o oneNode) NodeOf(*v1alpha1.Host) *corev1.Node { return o.node }
+
+func nodeWith(ready corev1.ConditionStatus) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}, Status: corev1.NodeStatus{
+		Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.7"}},
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}}}
+}
+
+func leaseOf(age time.Duration, lasts int32) *coordinationv1.Lease {
+	renewed := metav1.NewMicroTime(hosttest.Epoch.Add(-age))
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-node-lease", Name: "node-1"},
+		Spec: coordinationv1.LeaseSpec{RenewTime: &renewed, LeaseDurationSeconds: &lasts}}
+}
+
+// kubeWith is a cluster of one node, at Epoch.
+func kubeWith(node *corev1.Node, answers bool, objects ...runtime.Object) (wol.Kube, *fake.Clientset) {
+	cs := fake.NewClientset(objects...)
+	return wol.Kube{Client: cs, Nodes: oneNode{node}, Pod: wol.DefaultPodConfig(), Now: (&hosttest.Clock{}).Now,
+		Answers: func(_ context.Context, at string) bool { return at == "10.0.0.7:10250" && answers }}, cs
+}
+
+func TestAHostIsOffWhenItsNodeIsNotReadyItsLeaseStaleAndItsPortSilent(t *testing.T) {
+	gone := nodeWith(corev1.ConditionUnknown)
+	for name, c := range map[string]struct {
+		node    *corev1.Node
+		answers bool
+		lease   []runtime.Object
+		want    host.Power
+	}{
+		"no node":                                {nil, false, nil, host.Unknown},
+		"ready":                                  {nodeWith(corev1.ConditionTrue), false, nil, host.On},
+		"not ready, and its port answers":        {gone, true, []runtime.Object{leaseOf(time.Hour, 40)}, host.On},
+		"not ready, and its lease is renewed":    {gone, false, []runtime.Object{leaseOf(79*time.Second, 40)}, host.On},
+		"not ready, lease stale, and silent":     {gone, false, []runtime.Object{leaseOf(81*time.Second, 40)}, host.Off},
+		"a lease that lasts longer":              {gone, false, []runtime.Object{leaseOf(81*time.Second, 60)}, host.On},
+		"not ready, silent, and without a lease": {gone, false, nil, host.Unknown},
+		"a lease that was never renewed": {gone, false, []runtime.Object{&coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-node-lease", Name: "node-1"}}}, host.Unknown},
+	} {
+		k, _ := kubeWith(c.node, c.answers, c.lease...)
+		r, err := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{}), Cluster: k}.Read(t.Context())
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, r.Power, name)
+	}
+}
+
+func TestWhatTheAPIServerDoesNotSayIsUnknown(t *testing.T) {
+	k, cs := kubeWith(nodeWith(corev1.ConditionUnknown), false, leaseOf(time.Hour, 40))
+	s := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{}), Cluster: k}
+	for resource, err := range map[string]error{"leases": errors.New("etcd is away"), "pods": errors.New("etcd is away")} {
+		var broken error = err
+		cs.PrependReactor("*", resource, func(k8stesting.Action) (bool, runtime.Object, error) { return broken != nil, nil, broken })
+		_, got := s.Read(t.Context())
+		require.ErrorIs(t, got, provider.ErrUnknown, resource)
+		broken = nil
+	}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "node-1", errors.New("no"))
+	cs.PrependReactor("get", "leases", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, forbidden })
+	_, err := s.Read(t.Context())
+	require.ErrorIs(t, err, provider.ErrMisconfigured)
+	require.Contains(t, provider.HintOf(err), "components/poweroff")
+}
+
+func TestThePodThatSwitchesANodeOff(t *testing.T) {
+	k, cs := kubeWith(nodeWith(corev1.ConditionTrue), false)
+	k.Pod = wol.PodConfigOf(&v1alpha1.HostRules{PowerOff: v1alpha1.PowerOffPod{Namespace: "off", Image: "registry.example/off:1",
+		Command: []string{"poweroff"}, Deadline: &metav1.Duration{Duration: time.Minute}}})
+	require.NoError(t, wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{}), Cluster: k}.Shutdown(t.Context()))
+	pod, err := cs.CoreV1().Pods("off").Get(t.Context(), "poweroff-host-01", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{wol.HostLabel: "host-01"}, pod.Labels)
+	require.Equal(t, corev1.PodSpec{
+		NodeName: "node-1", HostPID: true, HostNetwork: true, RestartPolicy: corev1.RestartPolicyNever,
+		AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
+		TerminationGracePeriodSeconds: ptr.To(int64(0)), ActiveDeadlineSeconds: ptr.To(int64(60)),
+		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		Containers: []corev1.Container{{Name: "poweroff", Image: "registry.example/off:1", Command: []string{"poweroff"},
+			SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true), RunAsUser: ptr.To(int64(0)), ReadOnlyRootFilesystem: ptr.To(true)}}},
+	}, pod.Spec)
+}
+
+func TestThePodIsMadeOnceAgainWhenItEndedAndRemovedWhenItsNodeIsOff(t *testing.T) {
+	k, cs := kubeWith(nodeWith(corev1.ConditionTrue), false, leaseOf(time.Hour, 40))
+	s := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{}), Cluster: k}
+	require.NoError(t, s.Shutdown(t.Context()))
+	require.NoError(t, s.Off(t.Context()), "twice is one")
+	pods := cs.CoreV1().Pods("muster-poweroff")
+	pod, err := pods.Get(t.Context(), "poweroff-host-01", metav1.GetOptions{})
+	require.NoError(t, err)
+	pod.Status.Phase = corev1.PodFailed // past its deadline, for example
+	_, err = pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.Off(t.Context()))
+	pod, err = pods.Get(t.Context(), "poweroff-host-01", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Empty(t, pod.Status.Phase, "made anew")
+
+	k.Nodes = oneNode{nodeWith(corev1.ConditionUnknown)}
+	s.Cluster = k
+	r, err := s.Read(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, host.Off, r.Power)
+	_, err = pods.Get(t.Context(), "poweroff-host-01", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "it would switch the host off again when it wakes")
+	removed := cs.Actions()[len(cs.Actions())-2].(k8stesting.DeleteAction)
+	require.EqualValues(t, 0, *removed.GetDeleteOptions().GracePeriodSeconds, "no kubelet is there to confirm it")
+	_, err = s.Read(t.Context())
+	require.NoError(t, err, "and again")
+}
+
+func TestAPodThatMayNotBeMadeIsTheOperators(t *testing.T) {
+	k, cs := kubeWith(nodeWith(corev1.ConditionTrue), false)
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "poweroff-host-01", errors.New("no"))
+	cs.PrependReactor("*", "pods", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, forbidden })
+	s := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{MAC: "52:54:00:aa:bb:01", Broadcast: "127.0.0.1"}), Cluster: k}
+	for name, err := range map[string]error{"off": s.Off(t.Context()), "on": s.On(t.Context(), "")} {
+		require.ErrorIs(t, err, provider.ErrMisconfigured, name)
+		require.Contains(t, provider.HintOf(err), "components/poweroff", name)
+	}
+}
