@@ -55,6 +55,20 @@ func TestRightsHaveNoWildcardsAndNoSecrets(t *testing.T) {
 // poweroff is the one file by which Muster may make Pods.
 const poweroff = "components/poweroff/poweroff.yaml"
 
+// force lets Muster delete pods, where a pool's operator asked for that: everywhere, and nothing else.
+const force = "components/force/force.yaml"
+
+func TestForceIsTheRightToDeletePods(t *testing.T) {
+	rules := 0
+	eachRule(t, func(file string, rule rbacv1.PolicyRule) {
+		if file == force {
+			rules++
+			require.Equal(t, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"delete"}}, rule)
+		}
+	})
+	require.Equal(t, 1, rules)
+}
+
 // A host without a BMC is switched off by a Pod on it; the right to make those is in a namespace of their own, and asked for.
 func TestPodsThatSwitchNodesOffAreInANamespaceOfTheirOwn(t *testing.T) {
 	objects := shipped(t)[poweroff]
@@ -103,7 +117,7 @@ func (n nodes) NodeOf(*v1alpha1.Host) *corev1.Node { return n.node }
 
 func TestMusterNeitherMakesNorBindsPods(t *testing.T) {
 	eachRule(t, func(file string, rule rbacv1.PolicyRule) {
-		if file == poweroff {
+		if file == poweroff || file == force {
 			return
 		}
 		for _, resource := range []string{"pods", "pods/binding", "bindings"} {

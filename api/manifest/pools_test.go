@@ -131,6 +131,12 @@ func TestABrokenPoolsFileNamesFileLineAndField(t *testing.T) {
 		"a duration is none": {
 			"  limits:", "  scaleDown: {idleAfter: soon}\n  limits:",
 			`a.yaml:11: spec.scaleDown.idleAfter: Invalid value: "soon": must be a duration such as 90s or 10m (NodePool general)`},
+		"a budget is half a window": {
+			"  limits:", "  scaleDown: {budgets: [{nodes: 1, schedule: '@daily'}]}\n  limits:",
+			"a.yaml:11: spec.scaleDown.budgets[0]: Invalid value: schedule and duration go together (NodePool general)"},
+		"a budget is no share": {
+			"  limits:", "  scaleDown: {budgets: [{nodes: 110%}]}\n  limits:",
+			"a.yaml:11: spec.scaleDown.budgets[0]: Invalid value: nodes is a count such as 3 or a share such as 10% (NodePool general)"},
 		"fields contradict each other": {
 			"    shapes:", "    range: {cpu: {min: 1, max: 2, step: 1}, memory: {min: 1Gi, max: 2Gi, step: 1Gi}}\n    shapes:",
 			"a.yaml:7: spec.template: Invalid value: exactly one of shapes and range must be set (NodePool general)"},

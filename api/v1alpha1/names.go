@@ -23,13 +23,19 @@ const (
 	// that happen once for each Node object: startup taints that were taken off stay off.
 	RegisteredAnnotation = "muster.sh/registered"
 
-	// DoNotReleaseAnnotation on a NodeClaim or its Node, set to "true", keeps the machine.
+	// DoNotReleaseAnnotation on a NodeClaim or its Node, set to "true", keeps the machine; on a Pod, the pod where it is.
 	DoNotReleaseAnnotation = "muster.sh/do-not-release"
 
 	// ScaleDownDisabledAnnotation (cluster-autoscaler's) and DoNotDisruptAnnotation (Karpenter's) on a Node, set to "true",
-	// keep the machine too: whoever comes from there has them.
+	// keep the machine too, and DoNotDisruptAnnotation on a Pod the pod where it is: whoever comes from there has them.
 	ScaleDownDisabledAnnotation = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 	DoNotDisruptAnnotation      = "karpenter.sh/do-not-disrupt"
+
+	// SafeToEvictAnnotation (cluster-autoscaler's) on a Pod, set to "false", keeps the pod where it is; set to "true", it lets
+	// a pod go that no controller would make again or that wrote to its node's disk. SafeLocalVolumesAnnotation
+	// lists the volumes of a Pod, separated by commas, that are safe to lose.
+	SafeToEvictAnnotation      = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+	SafeLocalVolumesAnnotation = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 
 	// ReturnHostAnnotation on a Host, set to a value it did not have before, returns the host from quarantine.
 	ReturnHostAnnotation = "muster.sh/return-host"

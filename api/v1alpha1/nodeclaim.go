@@ -121,6 +121,20 @@ type Release struct {
 	Reason string `json:"reason"`
 	// since is when the node was closed.
 	Since metav1.MicroTime `json:"since"`
+	// drain says that the node's pods are to be evicted. Without it, pods that are there are waited for.
+	// +optional
+	Drain *Drain `json:"drain,omitempty"`
+}
+
+// Drain says how a node is emptied, as its pool said when it was begun.
+type Drain struct {
+	// timeout from release.since to the end of the drain: then it is undone, or forced.
+	Timeout metav1.Duration `json:"timeout"`
+	// evictLocalStorage and force as in the pool's scaleDown.
+	// +optional
+	EvictLocalStorage bool `json:"evictLocalStorage,omitempty"`
+	// +optional
+	Force bool `json:"force,omitempty"`
 }
 
 // ClaimState is where a claim stands; docs/states.md has a heading for each.
@@ -209,6 +223,13 @@ type NodeClaimStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	LastError string `json:"lastError,omitempty"`
+
+	// drainFailures counts the drains of this node that were undone because pods did not leave.
+	// +optional
+	DrainFailures int32 `json:"drainFailures,omitempty"`
+	// drainAgain is when the node may be drained again at the earliest.
+	// +optional
+	DrainAgain *metav1.MicroTime `json:"drainAgain,omitempty"`
 
 	// nominated are the pods whose status.nominatedNodeName Muster has set, or was about to set, to this machine's node.
 	// It is done once for each pod.

@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // NodePool says which machines Muster may make, how many, and when they may go.
@@ -274,7 +275,103 @@ type ScaleDown struct {
 	// disabled keeps every node of this pool.
 	// +optional
 	Disabled bool `json:"disabled,omitempty"`
+
+	// utilizationThreshold in percent: a node of which less than this was asked for during underusedAfter, by its cpu, its
+	// memory and its devices alike, is emptied when all its pods fit elsewhere. 0 empties no node.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	// +kubebuilder:default=30
+	// +optional
+	UtilizationThreshold *int32 `json:"utilizationThreshold,omitempty"`
+
+	// underusedAfter is how long a node must have been below utilizationThreshold before it is emptied.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="underusedAfter must not be negative"
+	// +kubebuilder:default="10m"
+	// +optional
+	UnderusedAfter *metav1.Duration `json:"underusedAfter,omitempty"`
+
+	// headroom in percent: no pods are moved where less than this of the cpu or of the memory of the nodes that stay would be
+	// left free.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=90
+	// +kubebuilder:default=10
+	// +optional
+	Headroom *int32 `json:"headroom,omitempty"`
+
+	// budgets bound how many of this pool's nodes may be on their way out at once. Of several that hold at a time the
+	// smallest counts. Without any for a reason, idle nodes have no bound, and a tenth of the nodes (at least one) may be emptied at once.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	Budgets []ReleaseBudget `json:"budgets,omitempty"`
+
+	// drainTimeout is how long the pods of a node may take to leave. A drain that takes longer is undone, or ended by
+	// force. It does not bound the drain of a claim that somebody deleted.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="drainTimeout must be greater than zero"
+	// +kubebuilder:default="15m"
+	// +optional
+	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
+
+	// evictLocalStorage lets pods be moved that have an emptyDir on disk or a hostPath: what they wrote there is lost.
+	// +optional
+	EvictLocalStorage bool `json:"evictLocalStorage,omitempty"`
+
+	// force deletes the pods that are left when drainTimeout is over, whatever their PodDisruptionBudgets say, and gives up
+	// after as long again. It takes a right that Muster does not have by itself: deploy/components/force.
+	// +optional
+	Force bool `json:"force,omitempty"`
 }
+
+// ReleaseBudget bounds how many nodes of a pool may be on their way out at once: those that are closed, drained or given
+// back, and those that are not ready.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.schedule) == has(self.duration)",message="schedule and duration go together"
+// +kubebuilder:validation:XValidation:rule="type(self.nodes) == int ? self.nodes >= 0 : self.nodes.matches('^([0-9]|[1-9][0-9]|100)%$')",message="nodes is a count such as 3 or a share such as 10%"
+type ReleaseBudget struct {
+	// nodes is a count, or a share of the pool's nodes such as "10%", rounded up. 0 lets none go.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	Nodes intstr.IntOrString `json:"nodes"`
+
+	// reasons the budget is for; all when empty.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=set
+	// +optional
+	Reasons []ReleaseReason `json:"reasons,omitempty"`
+
+	// schedule is when the budget begins to hold, in cron's five fields (minute, hour, day of month, month, day of week) in
+	// UTC, or one of @hourly, @daily, @weekly, @monthly, @yearly. Without one it always holds. A schedule that cannot be
+	// read lets no node go.
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^(@(hourly|daily|midnight|weekly|monthly|yearly|annually)|[0-9A-Za-z*/,?-]+( +[0-9A-Za-z*/,?-]+){4})$`
+	// +optional
+	Schedule string `json:"schedule,omitempty"`
+
+	// duration is for how long it holds from there.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="duration must be greater than zero"
+	// +optional
+	Duration *metav1.Duration `json:"duration,omitempty"`
+}
+
+// ReleaseReason is why a node of ours is let go.
+//
+// +kubebuilder:validation:Enum=Idle;Underused
+type ReleaseReason string
+
+// The reasons why Muster itself lets a node go.
+const (
+	ReleaseIdle      ReleaseReason = "Idle"      // no pods of its own for idleAfter
+	ReleaseUnderused ReleaseReason = "Underused" // its few pods fit elsewhere
+)
 
 // ReleaseStop is the value of spec.scaleDown.release that keeps machines.
 const ReleaseStop = "Stop"

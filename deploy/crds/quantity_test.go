@@ -31,7 +31,7 @@ func eachQuantity(s *apiextensions.JSONSchemaProps, visit func(*apiextensions.JS
 	if s == nil {
 		return
 	}
-	if s.XIntOrString {
+	if s.XIntOrString && s.Pattern != "" { // a count or a share has none
 		visit(s)
 	}
 	for _, p := range s.Properties {
