@@ -25,6 +25,13 @@ func (l *Live) ForgetStorage(o metav1.Object) {
 	}
 }
 
+// Attached names the volumes that are attached to a node, or about to be.
+func (l *Live) Attached(node string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.storage.AttachedTo(node)
+}
+
 // volumeCodes spells what the volume package found.
 var volumeCodes = map[volume.Cause]Code{
 	volume.ClaimMissing:     CodeClaimMissing,

@@ -43,6 +43,9 @@ type Pod struct {
 	Terminating   bool
 	Finished      bool // Succeeded or Failed
 
+	keep  keep // see Stays
+	local bool
+
 	// Capacity is the pod's muster.sh/Capacity condition as last seen; nil when it has none.
 	Capacity *corev1.PodCondition
 
@@ -89,6 +92,7 @@ func newPod(pod *corev1.Pod, ask *Ask) *Pod {
 		p.Owner, p.OwnerKind = owner.UID, owner.Kind
 	}
 	_, p.Mirror = pod.Annotations[corev1.MirrorPodAnnotationKey]
+	p.keep, p.local = keepOf(pod), writesLocally(pod)
 	if p.Node != "" {
 		p.Usage = podUsage(pod)
 		if p.Usage.Equal(ask.Requests) {
