@@ -43,6 +43,7 @@ type Claims struct {
 type progress struct {
 	machine lifecycle.Sighting
 	asked   time.Time
+	refused map[types.UID]string // by pod, why it was not evicted
 }
 
 // Reconcile steps one claim until nothing is left to do now, and says when to look again (0: on events only).
@@ -113,29 +114,39 @@ func (r *Claims) observe(claim *v1alpha1.NodeClaim, p *progress, h heard) lifecy
 	if o.Node == nil {
 		return o
 	}
-	for _, pod := range r.Live.Occupants(o.Node.Name) {
-		o.Pods = append(o.Pods, lifecycle.PodOnNode{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Terminating: pod.Terminating,
-		})
-	}
+	pods := r.Live.Occupants(o.Node.Name)
 	if h.looked {
-		o.Pods = unite(o.Pods, h.pods)
+		pods = unite(pods, h.pods)
+	}
+	for _, pod := range pods {
+		o.Pods = append(o.Pods, r.occupant(claim, pod, p.refused[pod.UID]))
+	}
+	if claim.Status.State == v1alpha1.ClaimDraining {
+		o.Attached = r.Live.Attached(o.Node.Name)
+	}
+	return o
+}
+
+// occupant is a pod as a drain sees it. Whoever deletes a claim evicts all.
+func (r *Claims) occupant(claim *v1alpha1.NodeClaim, pod *capacity.Pod, refused string) lifecycle.PodOnNode {
+	o := lifecycle.PodOnNode{
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Terminating: pod.Terminating, Priority: pod.Priority, Refused: refused,
+	}
+	if release := claim.Spec.Release; release != nil && release.Drain != nil {
+		o.Stay = string(r.Live.Stays(pod, release.Drain.EvictLocalStorage))
 	}
 	return o
 }
 
 // unite adds the pods read from the API server to those in the view: what either of them knows keeps a node.
-func unite(known []lifecycle.PodOnNode, read []corev1.Pod) []lifecycle.PodOnNode {
+func unite(known []*capacity.Pod, read []corev1.Pod) []*capacity.Pod {
 	for i := range read {
 		pod := capacity.PodOf(&read[i])
 		if pod.Resident() || pod.Finished {
 			continue
 		}
-		same := func(k lifecycle.PodOnNode) bool { return k.UID == pod.UID }
-		if !slices.ContainsFunc(known, same) {
-			known = append(known, lifecycle.PodOnNode{
-				Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Terminating: pod.Terminating,
-			})
+		if !slices.ContainsFunc(known, func(k *capacity.Pod) bool { return k.UID == pod.UID }) {
+			known = append(known, pod)
 		}
 	}
 	return known

@@ -31,6 +31,8 @@ type Kube interface {
 	Pod(ctx context.Context, ref v1alpha1.PodReference) (*corev1.Pod, error)
 	PodsOn(ctx context.Context, node string) ([]corev1.Pod, error)
 	Evict(ctx context.Context, ref v1alpha1.PodReference) error
+	// DeletePod deletes this very pod, past its disruption budgets, with its own grace period.
+	DeletePod(ctx context.Context, ref v1alpha1.PodReference) error
 	SetPodCondition(ctx context.Context, ref v1alpha1.PodReference, c corev1.PodCondition) error
 	// Nominate writes status.nominatedNodeName of this very pod.
 	Nominate(ctx context.Context, ref v1alpha1.PodReference, node string) error

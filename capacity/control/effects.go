@@ -47,6 +47,10 @@ func (r *Claims) performOne(ctx context.Context, claim *v1alpha1.NodeClaim, p *p
 			e.Machine.Cluster = r.Cluster
 			return e.Machine, b.Delete(ctx, e.Machine)
 		})
+	case lifecycle.Evict:
+		return p.hear(e.Pod, r.Kube.Evict(ctx, podRef(e.Pod)))
+	case lifecycle.DeletePod:
+		return p.hear(e.Pod, r.Kube.DeletePod(ctx, podRef(e.Pod)))
 	case lifecycle.LookPods:
 		pods, err := r.Kube.PodsOn(ctx, e.Node)
 		h.pods, h.looked = pods, err == nil
@@ -65,12 +69,8 @@ func (r *Claims) write(ctx context.Context, claim *v1alpha1.NodeClaim, e lifecyc
 		return ignoreStale(r.Kube.UpdateNode(ctx, e.Old, e.New))
 	case lifecycle.DeleteNode:
 		return ignoreStale(r.Kube.DeleteNode(ctx, e.Name, e.UID))
-	case lifecycle.Evict:
-		err := r.Kube.Evict(ctx, podRef(e.Pod))
-		if apierrors.IsTooManyRequests(err) {
-			return nil
-		}
-		return ignoreStale(err)
+	case lifecycle.Withdraw:
+		return r.withdraw(ctx, claim, e.UID)
 	case lifecycle.DeleteClaim:
 		return ignoreStale(r.Kube.DeleteClaim(ctx, e.Name, e.UID))
 	case lifecycle.RemoveFinalizer:
@@ -90,6 +90,48 @@ func ignoreStale(err error) error {
 		return nil
 	}
 	return err
+}
+
+// hear remembers what the API server said of a pod that is to leave, when it is an answer about the pod: a budget that allows
+// none (429), several budgets for one pod (500), no right to delete it (403).
+func (p *progress) hear(pod lifecycle.PodOnNode, err error) error {
+	if !apierrors.IsTooManyRequests(err) && !apierrors.IsInternalError(err) && !apierrors.IsForbidden(err) {
+		delete(p.refused, pod.UID)
+		return ignoreStale(err)
+	}
+	if p.refused == nil {
+		p.refused = map[types.UID]string{}
+	}
+	p.refused[pod.UID] = refusal(err)
+	return nil
+}
+
+// refusal is what the API server says, with what it says of the budget.
+func refusal(err error) string {
+	text := err.Error()
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
+		for _, cause := range status.Status().Details.Causes {
+			text += " " + cause.Message
+		}
+	}
+	return text
+}
+
+// withdraw takes the release off the version that was committed: who has changed it since has another say.
+func (r *Claims) withdraw(ctx context.Context, claim *v1alpha1.NodeClaim, uid types.UID) error {
+	known := r.Live.Claim(claim.Name)
+	if known == nil || known.UID != uid || known.Spec.Release == nil {
+		return nil
+	}
+	c := known.DeepCopy()
+	c.Spec.Release = nil
+	updated, err := r.Kube.UpdateClaim(ctx, c)
+	if err != nil {
+		return ignoreStale(err)
+	}
+	r.Live.SetClaim(updated)
+	return nil
 }
 
 // removeFinalizer lets the claim go. The claim may just have been deleted, so the finalizer comes off the version that

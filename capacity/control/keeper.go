@@ -146,11 +146,11 @@ func (k *Keeper) podsOn(ctx context.Context, node string) ([]lifecycle.PodOnNode
 	if err != nil {
 		return nil, fmt.Errorf("read the pods of node %s: %w", node, err)
 	}
-	var known []lifecycle.PodOnNode
-	for _, p := range k.Live.Occupants(node) {
-		known = append(known, lifecycle.PodOnNode{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Terminating: p.Terminating})
+	var pods []lifecycle.PodOnNode
+	for _, p := range unite(k.Live.Occupants(node), read) {
+		pods = append(pods, lifecycle.PodOnNode{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Terminating: p.Terminating})
 	}
-	return unite(known, read), nil
+	return pods, nil
 }
 
 func (k *Keeper) fence(ctx context.Context, s housekeeping.Scene) {

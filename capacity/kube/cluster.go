@@ -121,6 +121,12 @@ func (k *Cluster) Evict(ctx context.Context, ref v1alpha1.PodReference) error {
 	})
 }
 
+// DeletePod deletes this very pod, with its own grace period.
+func (k *Cluster) DeletePod(ctx context.Context, ref v1alpha1.PodReference) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
+	return k.client.Delete(ctx, pod, client.Preconditions{UID: &ref.UID})
+}
+
 // SetPodCondition sets one condition of this very pod, by its type, and leaves the others alone.
 func (k *Cluster) SetPodCondition(ctx context.Context, ref v1alpha1.PodReference, c corev1.PodCondition) error {
 	return k.patchPodStatus(ctx, ref, map[string]any{"conditions": []corev1.PodCondition{c}})

@@ -36,6 +36,8 @@ const (
 	ReasonSettling = "Settling"       // closed, late bindings may still show
 	ReasonPods     = "WaitingForPods" // closed, pods are still there
 	ReasonReopened = "Reopened"
+	ReasonVolumes  = "WaitingForVolumes" // empty, volumes are still attached
+	ReasonBlocked  = "DrainBlocked"      // pods did not leave: the node is open again
 
 	ReasonTimeout   = "RegistrationTimeout"
 	ReasonFailed    = "MachineFailed"

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 )
@@ -17,12 +18,16 @@ func draining(s *step) {
 	switch {
 	case !s.closing():
 		s.reopen()
+	case s.gaveUp():
+		s.do(Withdraw{Name: s.c.Name, UID: s.c.UID})
+		s.wake(withdrawAgain)
 	case s.lost(), !s.closed():
 	case len(s.o.Pods) > 0:
 		s.awaitPods()
 	case !s.o.PodsFresh:
 		s.do(LookPods{Node: s.c.Status.NodeName})
 		s.wake(evictAgain)
+	case s.detaching():
 	default:
 		s.release(s.closingReason(), "node "+s.c.Status.NodeName+" is empty")
 	}
@@ -33,7 +38,11 @@ func draining(s *step) {
 
 // reopen undoes a drain whose release was withdrawn; the marks come off in the state it returns to.
 func (s *step) reopen() {
-	s.no(v1alpha1.ConditionDraining, ReasonReopened, "the release was withdrawn")
+	if s.reasonOf(v1alpha1.ConditionDraining) != ReasonBlocked {
+		s.no(v1alpha1.ConditionDraining, ReasonReopened, "the release was withdrawn")
+	} else {
+		s.no(v1alpha1.ConditionDraining, ReasonBlocked, s.c.Status.Message)
+	}
 	to := v1alpha1.ClaimReady
 	if !s.is(v1alpha1.ConditionInitialized) {
 		to = v1alpha1.ClaimStarting
@@ -51,7 +60,7 @@ func (s *step) closed() bool {
 		return false
 	}
 	switch reason {
-	case ReasonPods:
+	case ReasonPods, ReasonVolumes, ReasonBlocked:
 		return true
 	case ReasonSettling:
 		if s.waiting() {
@@ -66,22 +75,39 @@ func (s *step) closed() bool {
 	return false
 }
 
-// awaitPods evicts what is there when the claim was deleted. An idle release evicts nothing.
+// awaitPods evicts what is there when the claim was deleted or the release says so. An idle release evicts nothing.
 func (s *step) awaitPods() {
-	first := s.o.Pods[0]
-	s.say(fmt.Sprintf("node %s is closed, waiting for pods to leave: %d, one of them %s/%s", s.c.Status.NodeName,
-		len(s.o.Pods), first.Namespace, first.Name))
-	if !s.deleted() {
+	if s.reasonOf(v1alpha1.ConditionDraining) == ReasonVolumes { // one came late
+		s.c.Status.NextAttempt = nil
+		s.yes(v1alpha1.ConditionDraining, ReasonPods, "the node is closed")
+	}
+	s.say(fmt.Sprintf("node %s is closed, waiting for pods to leave: %s", s.c.Status.NodeName, s.stayers()))
+	switch {
+	case s.deleted():
+	case s.c.Spec.Release.Drain == nil:
 		s.wake(evictAgain)
+		return
+	case s.mustStay(), s.timeIsUp():
 		return
 	}
 	if s.waiting() {
 		return
 	}
-	for _, pod := range s.o.Pods {
-		if !pod.Terminating {
-			s.do(Evict{Pod: pod})
-		}
+	for _, pod := range nextToLeave(s.o.Pods) {
+		s.do(Evict{Pod: pod})
 	}
 	s.waitUntil(s.now.Add(evictAgain))
+}
+
+// stayers counts the pods that are there and names one, with what the Eviction API said of it.
+func (s *step) stayers() string {
+	pod := s.o.Pods[0]
+	if i := slices.IndexFunc(s.o.Pods, func(p PodOnNode) bool { return p.Refused != "" }); i >= 0 {
+		pod = s.o.Pods[i]
+	}
+	text := fmt.Sprintf("%d, one of them %s/%s", len(s.o.Pods), pod.Namespace, pod.Name)
+	if pod.Refused != "" {
+		text += ": " + pod.Refused
+	}
+	return text
 }

@@ -42,6 +42,15 @@ type DeleteNode struct {
 // Evict asks the Eviction API to take this pod. Refused because of a disruption budget is no error.
 type Evict struct{ Pod PodOnNode }
 
+// DeletePod deletes this pod, whatever its disruption budgets say.
+type DeletePod struct{ Pod PodOnNode }
+
+// Withdraw takes spec.release off the claim with this UID, if that is still the version that was committed.
+type Withdraw struct {
+	Name string
+	UID  types.UID
+}
+
 // DeleteClaim deletes the claim object with this UID.
 type DeleteClaim struct {
 	Name string
@@ -69,6 +78,8 @@ func (LookPods) effect()        {}
 func (UpdateNode) effect()      {}
 func (DeleteNode) effect()      {}
 func (Evict) effect()           {}
+func (DeletePod) effect()       {}
+func (Withdraw) effect()        {}
 func (DeleteClaim) effect()     {}
 func (RemoveFinalizer) effect() {}
 func (Event) effect()           {}
@@ -79,12 +90,16 @@ func (e Create) String() string {
 	}
 	return fmt.Sprintf("create %s attempt %d", e.Request.Claim, e.Request.Attempt)
 }
-func (e Look) String() string            { return "look for the machine" }
-func (e Delete) String() string          { return fmt.Sprintf("delete machine %s", e.Machine.ID) }
-func (e LookPods) String() string        { return "look at the pods of node " + e.Node }
-func (e UpdateNode) String() string      { return "update node " + e.New.Name }
-func (e DeleteNode) String() string      { return "delete node " + e.Name }
-func (e Evict) String() string           { return fmt.Sprintf("evict pod %s/%s", e.Pod.Namespace, e.Pod.Name) }
+func (e Look) String() string       { return "look for the machine" }
+func (e Delete) String() string     { return fmt.Sprintf("delete machine %s", e.Machine.ID) }
+func (e LookPods) String() string   { return "look at the pods of node " + e.Node }
+func (e UpdateNode) String() string { return "update node " + e.New.Name }
+func (e DeleteNode) String() string { return "delete node " + e.Name }
+func (e Evict) String() string      { return fmt.Sprintf("evict pod %s/%s", e.Pod.Namespace, e.Pod.Name) }
+func (e DeletePod) String() string {
+	return fmt.Sprintf("delete pod %s/%s", e.Pod.Namespace, e.Pod.Name)
+}
+func (e Withdraw) String() string        { return "withdraw the release of " + e.Name }
 func (e DeleteClaim) String() string     { return "delete claim " + e.Name }
 func (e RemoveFinalizer) String() string { return "remove finalizer of " + e.Name }
 func (e Event) String() string           { return fmt.Sprintf("event %s %s: %s", e.Type, e.Reason, e.Message) }

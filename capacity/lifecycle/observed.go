@@ -22,6 +22,8 @@ type Observed struct {
 	// PodsFresh says that Pods was read from the API server in this tick and not from a cache. A drain ends on such a
 	// look only. Where there is no cache it is always true.
 	PodsFresh bool
+	// Attached are the volumes attached to the Node.
+	Attached []string
 
 	// Machine is what the provider last said of this claim. The zero value is Unseen.
 	Machine Sighting
@@ -37,6 +39,11 @@ type PodOnNode struct {
 	Name        string
 	UID         types.UID
 	Terminating bool
+	Priority    int32
+	// Stay says why the pod is not to be evicted, other than by whoever deletes the claim; empty for one that may be.
+	Stay string
+	// Refused is what the Eviction API last said of it when it did not take it.
+	Refused string
 }
 
 // Presence says how much is known of a machine.

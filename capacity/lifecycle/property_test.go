@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/lifecycle"
 )
 
 func asJSON(v any) string {
@@ -37,7 +39,7 @@ func live(t *testing.T, chances []byte) *world {
 		w.tick()
 		w.pass(w.doze())
 	}
-	w.chance.bytes = nil
+	w.chance.bytes, w.stubborn = nil, false
 	if w.claim != nil && w.claim.DeletionTimestamp == nil {
 		w.claim.DeletionTimestamp = &metav1.Time{Time: w.now}
 	}
@@ -68,7 +70,7 @@ func randomBytes(seed uint64, n int) []byte {
 
 // The runs above would prove little if they did not visit the whole table.
 func TestTheRunsVisitEveryState(t *testing.T) {
-	seen := map[v1alpha1.ClaimState]int{}
+	seen, undone := map[v1alpha1.ClaimState]int{}, 0
 	for seed := range uint64(100) {
 		w := newWorld(t, randomBytes(seed, 6000+int(seed%2)))
 		for i := 0; w.claim != nil && i < 300; i++ {
@@ -78,7 +80,9 @@ func TestTheRunsVisitEveryState(t *testing.T) {
 				seen[w.claim.Status.State]++
 			}
 		}
+		undone += w.undone
 	}
+	require.Greater(t, undone, 10, "drains that were undone")
 	for _, row := range tableRows() {
 		if row.State != v1alpha1.ClaimPending { // passed through within one step
 			require.Greater(t, seen[row.State], 10, "state %s: %v", row.State, seen)
@@ -104,6 +108,47 @@ func becomesReady(t *testing.T, byHand bool) {
 	require.Len(t, w.node.Spec.Taints, 1, "only the pool's own taint is left")
 	require.Equal(t, "h1", w.node.Labels["rack"])
 	require.Equal(t, "std-000", w.node.Labels[v1alpha1.ClaimLabel])
+}
+
+// A drain that is undone leaves the node as it was: what is ours comes off, what is somebody else's stays.
+func TestAnUndoneDrainRestoresTheNode(t *testing.T) {
+	for name, before := range map[string]func(*world){
+		"an open node":                       func(*world) {},
+		"a node that somebody else cordoned": func(w *world) { w.node.Spec.Unschedulable = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			w.until(func() bool { return w.claim.Status.State == v1alpha1.ClaimReady && len(w.node.Spec.Taints) == 1 })
+			before(w)
+			was := w.node.DeepCopy()
+			w.pods = []lifecycle.PodOnNode{{Namespace: "d", Name: "p", UID: "p", Refused: "Cannot evict pod", Stay: ""}}
+			w.stubborn = true
+			w.claim.Spec.Release = &v1alpha1.Release{Reason: "Underused", Since: metav1.NewMicroTime(w.now), Drain: &v1alpha1.Drain{
+				Timeout: metav1.Duration{Duration: time.Minute},
+			}}
+			w.until(func() bool { return w.claim.Status.State == v1alpha1.ClaimDraining })
+			w.until(func() bool { return w.claim.Status.State == v1alpha1.ClaimReady })
+			w.tick()
+			require.Equal(t, was.Spec, w.node.Spec)
+			require.Equal(t, was.Annotations, w.node.Annotations)
+			draining := meta.FindStatusCondition(w.claim.Status.Conditions, v1alpha1.ConditionDraining)
+			require.Equal(t, metav1.ConditionFalse, draining.Status)
+			require.Equal(t, "DrainBlocked", draining.Reason)
+			require.Contains(t, draining.Message, "pods did not leave within 1m0s: 1, one of them d/p: Cannot evict pod")
+			require.EqualValues(t, 1, w.claim.Status.DrainFailures)
+			require.GreaterOrEqual(t, w.claim.Status.DrainAgain.Sub(w.now), 14*time.Minute)
+		})
+	}
+}
+
+// until turns the world until something is so.
+func (w *world) until(so func() bool) {
+	w.t.Helper()
+	for turns := 0; !so(); turns++ {
+		w.require(turns < 1000, "it never came to that")
+		w.tick()
+		w.pass(w.doze())
+	}
 }
 
 func FuzzStep(f *testing.F) {

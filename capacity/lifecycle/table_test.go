@@ -71,6 +71,15 @@ func in(state v1alpha1.ClaimState) *scene {
 	return s
 }
 
+// drains has the release evict for so much longer.
+func (s *scene) drains(left time.Duration) {
+	timeout := 15 * time.Minute
+	s.claim.Spec.Release = &v1alpha1.Release{
+		Reason: "Underused", Since: metav1.NewMicroTime(s.now.Add(left - timeout)),
+		Drain: &v1alpha1.Drain{Timeout: metav1.Duration{Duration: timeout}},
+	}
+}
+
 func ago(now time.Time, d time.Duration) *metav1.MicroTime {
 	m := metav1.NewMicroTime(now.Add(-d))
 	return &m
@@ -366,6 +375,98 @@ func TestReadyAndDraining(t *testing.T) {
 			s.deleted()
 			s.claim.Status.NextAttempt = ago(s.now, -3*time.Second)
 		}, draining, nil, 3 * time.Second, "waiting for pods"},
+		{"evicts when the release says so, the least important first and critical ones last", draining, func(s *scene) {
+			s.drains(time.Minute)
+			s.pods(1)
+			s.seen.Pods = append(s.seen.Pods, lifecycle.PodOnNode{Namespace: "kube-system", Name: "dns", UID: "dns", Priority: 2e9},
+				lifecycle.PodOnNode{Namespace: "a", Name: "cheap", UID: "cheap", Priority: -1})
+		}, draining, []string{"evict pod a/cheap", "evict pod d/p0"}, 5 * time.Second, "waiting for pods to leave: 3, one of them d/p0"},
+		{"evicts critical pods when the others are gone", draining, func(s *scene) {
+			s.drains(time.Minute)
+			s.seen.Pods = []lifecycle.PodOnNode{{Namespace: "kube-system", Name: "dns", UID: "dns", Priority: 2e9}}
+		}, draining, []string{"evict pod kube-system/dns"}, 5 * time.Second, ""},
+		{"waits with critical pods for others that are leaving", draining, func(s *scene) {
+			s.drains(time.Minute)
+			s.pods(1)
+			s.seen.Pods[0].Terminating = true
+			s.seen.Pods = append(s.seen.Pods, lifecycle.PodOnNode{Namespace: "kube-system", Name: "dns", UID: "dns", Priority: 2e9})
+		}, draining, nil, 5 * time.Second, ""},
+		{"says what the Eviction API said", draining, func(s *scene) {
+			s.drains(time.Minute)
+			s.pods(1)
+			s.seen.Pods[0].Refused = "Cannot evict pod"
+		}, draining, []string{"evict pod d/p0"}, 5 * time.Second, "one of them d/p0: Cannot evict pod"},
+		{"does not give up a moment before the time is over", draining, func(s *scene) {
+			s.drains(time.Millisecond)
+			s.pods(1)
+		}, draining, []string{"evict pod d/p0"}, time.Millisecond, ""},
+		{"gives up when it is", draining, func(s *scene) { s.drains(0); s.pods(1); s.seen.Pods[0].Refused = "Cannot evict pod" }, draining,
+			[]string{"event DrainBlocked", "withdraw the release of std-000"}, time.Second,
+			"pods did not leave within 15m0s: 1, one of them d/p0: Cannot evict pod; not again before 2026-11-21T09:"},
+		{"withdraws again what was not withdrawn", draining, func(s *scene) {
+			s.drains(0)
+			s.pods(1)
+			s.condition(v1alpha1.ConditionDraining, metav1.ConditionTrue, "DrainBlocked")
+		}, draining, []string{"withdraw the release of std-000"}, time.Second, ""},
+		{"opens when that is done, and keeps the reason", draining, func(s *scene) {
+			s.claim.Spec.Release = nil
+			s.pods(1)
+			s.condition(v1alpha1.ConditionDraining, metav1.ConditionTrue, "DrainBlocked")
+		}, isReady, []string{"event Reopened", "update node n"}, 0, "node n is ready"},
+		{"waits as long again for pods that are all leaving", draining, func(s *scene) {
+			s.drains(0)
+			s.pods(1)
+			s.seen.Pods[0].Terminating = true
+		}, draining, nil, 5 * time.Second, "waiting for pods"},
+		{"gives up on them, too", draining, func(s *scene) {
+			s.drains(-15 * time.Minute)
+			s.pods(1)
+			s.seen.Pods[0].Terminating = true
+		}, draining, []string{"event DrainBlocked", "withdraw the release of std-000"}, time.Second, ""},
+		{"deletes by force only then", draining, func(s *scene) {
+			s.drains(0)
+			s.claim.Spec.Release.Drain.Force = true
+			s.pods(1)
+		}, draining, []string{"delete pod d/p0"}, 5 * time.Second, ""},
+		{"gives up force after as long again", draining, func(s *scene) {
+			s.drains(-15 * time.Minute)
+			s.claim.Spec.Release.Drain.Force = true
+			s.pods(1)
+		}, draining, []string{"event DrainBlocked", "withdraw the release of std-000"}, time.Second, ""},
+		{"gives up at once for a pod that is to stay", draining, func(s *scene) {
+			s.drains(time.Minute)
+			s.claim.Spec.Release.Drain.Force = true
+			s.pods(1)
+			s.seen.Pods[0].Stay = "BarePod"
+		}, draining, []string{"event DrainBlocked", "withdraw the release of std-000"}, time.Second, "pod d/p0 is not to be moved: BarePod"},
+		{"goes on when somebody deletes the claim", draining, func(s *scene) {
+			s.drains(0)
+			s.pods(1)
+			s.condition(v1alpha1.ConditionDraining, metav1.ConditionTrue, "DrainBlocked")
+			s.deleted()
+		}, draining, []string{"evict pod d/p0"}, 5 * time.Second, ""},
+		{"waits for volumes when it is empty", draining, func(s *scene) { s.seen.PodsFresh = true; s.seen.Attached = []string{"pv-1", "pv-2"} },
+			draining, nil, 2 * time.Second, "waiting for volumes to be detached: pv-1, pv-2"},
+		{"waits for them for a while", draining, func(s *scene) {
+			s.seen.PodsFresh, s.seen.Attached = true, []string{"pv-1"}
+			s.condition(v1alpha1.ConditionDraining, metav1.ConditionTrue, "WaitingForVolumes")
+			s.claim.Status.NextAttempt = ago(s.now, -time.Second)
+		}, draining, nil, time.Second, ""},
+		{"and no longer", draining, func(s *scene) {
+			s.seen.PodsFresh, s.seen.Attached = true, []string{"pv-1"}
+			s.condition(v1alpha1.ConditionDraining, metav1.ConditionTrue, "WaitingForVolumes")
+			s.claim.Status.NextAttempt = ago(s.now, 0)
+		}, releasing, nil, 2 * time.Second, "takes machine vm-1 back"},
+		{"goes when they are detached, after another look", draining, func(s *scene) {
+			s.condition(v1alpha1.ConditionDraining, metav1.ConditionTrue, "WaitingForVolumes")
+			s.claim.Status.NextAttempt = ago(s.now, -time.Minute)
+		}, draining, []string{"look at the pods of node n"}, 5 * time.Second, ""},
+		{"evicts a pod that came while it waited for them", draining, func(s *scene) {
+			s.drains(time.Minute)
+			s.pods(1)
+			s.condition(v1alpha1.ConditionDraining, metav1.ConditionTrue, "WaitingForVolumes")
+			s.claim.Status.NextAttempt = ago(s.now, -time.Minute)
+		}, draining, []string{"evict pod d/p0"}, 5 * time.Second, ""},
 		{"reopens when the release is withdrawn", draining, func(s *scene) { s.claim.Spec.Release = nil }, isReady,
 			[]string{"event Reopened", "update node n"}, 0, "node n is ready"},
 		{"reopens to starting when it never was ready", draining, func(s *scene) {

@@ -22,6 +22,11 @@ const (
 	drainSettle = 2 * time.Second
 	// evictAgain is how often a pod that stays is evicted again.
 	evictAgain = 5 * time.Second
+	// withdrawAgain is how soon the release of a drain that was given up is withdrawn again, where the write failed.
+	withdrawAgain = time.Second
+	// detachTimeout is how long an empty node's volumes are waited for, detachAgain how often they are looked at.
+	detachTimeout = 2 * time.Minute
+	detachAgain   = 2 * time.Second
 	// lateNode is how long a Node that registered in its machine's last moment has to show up.
 	lateNode = 2 * time.Second
 	// lateCreate is how long a creation whose answer was lost may still be carried out.
@@ -38,6 +43,9 @@ const (
 
 // errorBackoff is the wait after provider errors in a row. Claims that failed together do not come back together.
 var errorBackoff = policy.Backoff{First: time.Second, Most: time.Minute}
+
+// drainBackoff is the wait after drains of one node that were undone.
+var drainBackoff = policy.Backoff{First: 15 * time.Minute, Most: 4 * time.Hour}
 
 // relaunchBackoff is the wait before the attempt that follows n attempts.
 func relaunchBackoff(n int32) time.Duration { return doubled(relaunchFirst, relaunchMost, n-1) }

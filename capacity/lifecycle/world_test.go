@@ -61,8 +61,10 @@ type world struct {
 	memory  memory
 	lastRun lifecycle.Result
 	// byHand is a backend that chooses IDs first and makes machines in two calls.
-	byHand bool
-	trace  []string
+	byHand   bool
+	stubborn bool // pods are not evicted
+	undone   int  // releases that were withdrawn because pods did not leave
+	trace    []string
 }
 
 // memory is what a crash loses.
@@ -171,7 +173,15 @@ func (w *world) judge(before *v1alpha1.NodeClaim, r lifecycle.Result, o lifecycl
 			calls++
 			w.require(e.Machine.ClaimUID == w.claim.UID && e.Machine.ID != foreign, "deletes the machine of somebody else: %v", e)
 		case lifecycle.Evict:
-			w.require(before.DeletionTimestamp != nil, "evicts although nobody deleted the claim")
+			asked := before.Spec.Release != nil && before.Spec.Release.Drain != nil && (e.Pod.Stay == "" || e.Pod.Terminating)
+			w.require(before.DeletionTimestamp != nil || asked, "evicts although nobody asked for it")
+		case lifecycle.DeletePod:
+			release := before.Spec.Release
+			w.require(release != nil && release.Drain != nil && release.Drain.Force &&
+				!w.now.Before(release.Since.Add(release.Drain.Timeout.Duration)), "deletes a pod that may have left by itself")
+		case lifecycle.Withdraw:
+			w.require(before.DeletionTimestamp == nil && before.Spec.Release.Drain != nil && r.Claim.Status.DrainAgain.After(start),
+				"withdraws what is not to be withdrawn")
 		}
 	}
 	w.require(calls <= 1, "%d provider calls in one step: %v", calls, r.Effects)
@@ -222,8 +232,15 @@ func (w *world) perform(e lifecycle.Effect) {
 			w.node, w.pods = nil, nil
 		}
 	case lifecycle.Evict:
-		if !w.chance.of(3) {
+		if !w.stubborn && !w.chance.of(3) {
 			w.pods = slices.DeleteFunc(slices.Clone(w.pods), func(p lifecycle.PodOnNode) bool { return p.UID == e.Pod.UID })
+		}
+	case lifecycle.DeletePod:
+		w.pods = slices.DeleteFunc(slices.Clone(w.pods), func(p lifecycle.PodOnNode) bool { return p.UID == e.Pod.UID })
+	case lifecycle.Withdraw:
+		if !w.chance.of(3) {
+			w.claim.Spec.Release = nil
+			w.undone++
 		}
 	case lifecycle.DeleteClaim:
 		w.claim.DeletionTimestamp = &metav1.Time{Time: w.now}
@@ -374,13 +391,20 @@ func (w *world) disturb() {
 		w.node = w.node.DeepCopy()
 		w.node.Spec.Taints = slices.DeleteFunc(w.node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "cni" })
 		if len(w.node.Spec.Taints) <= 1 && !w.node.Spec.Unschedulable && w.chance.of(5) {
-			w.pods = append(slices.Clone(w.pods), lifecycle.PodOnNode{Namespace: "d", Name: "p", UID: types.UID(w.now.String())})
+			p := lifecycle.PodOnNode{Namespace: "d", Name: "p", UID: types.UID(w.now.String())}
+			if w.chance.of(9) {
+				p.Stay = "BarePod"
+			}
+			w.pods = append(slices.Clone(w.pods), p)
 		}
 		if w.chance.of(31) {
 			w.node, w.pods = nil, nil // somebody deleted it
 		}
 	}
-	if len(w.pods) > 0 && w.chance.of(4) {
+	if w.chance.of(23) {
+		w.stubborn = !w.stubborn
+	}
+	if len(w.pods) > 0 && !w.stubborn && w.chance.of(4) {
 		w.pods = slices.Clone(w.pods[1:])
 	}
 	for a := range w.live {
@@ -393,7 +417,11 @@ func (w *world) disturb() {
 	case w.claim == nil:
 	case w.chance.of(37):
 		w.claim.Spec.Release = &v1alpha1.Release{Reason: "Idle", Since: metav1.NewMicroTime(w.now)}
-	case w.chance.of(19):
+	case len(w.pods) > 0 && w.claim.Spec.Release == nil && w.chance.of(5):
+		w.claim.Spec.Release = &v1alpha1.Release{Reason: "Underused", Since: metav1.NewMicroTime(w.now), Drain: &v1alpha1.Drain{
+			Timeout: metav1.Duration{Duration: 10 * time.Second}, Force: w.chance.of(3),
+		}}
+	case !w.stubborn && w.chance.of(19):
 		w.claim.Spec.Release = nil
 	case w.chance.of(61) && w.claim.DeletionTimestamp == nil && w.claim.Status.State != "":
 		w.claim.DeletionTimestamp = &metav1.Time{Time: w.now}
