@@ -1,13 +1,21 @@
 package capacity
 
+import "slices"
+
 // Close stops the filter from choosing a node, before anything else is done to release it. It refuses while a hold or a
-// pod that is not resident counts against the node, or while room there is reserved: the answer already given wins.
-func (l *Live) Close(node string) bool {
+// pod counts against the node that is neither resident nor among those that were decided on, or while room there is
+// reserved: the answer already given wins.
+func (l *Live) Close(node string, decided []*Pod) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.nodes[node]
-	if e == nil || e.Object == nil || len(e.holds) > 0 || e.guests > 0 || !e.Reserved.IsZero() {
+	if e == nil || e.Object == nil || len(e.holds) > 0 || e.guests > len(decided) || !e.Reserved.IsZero() {
 		return false
+	}
+	for _, p := range e.pods {
+		if !p.Resident() && !slices.ContainsFunc(decided, func(d *Pod) bool { return d.UID == p.UID }) {
+			return false
+		}
 	}
 	e.closed = true
 	l.settleStage(e)

@@ -16,7 +16,7 @@ func TestVeto(t *testing.T) {
 		tainted(makeNode("starting", "cpu", "4"), v1alpha1.StartingTaint, corev1.TaintEffectNoSchedule),
 		tainted(makeNode("releasing", "cpu", "4"), v1alpha1.ReleasingTaint, corev1.TaintEffectNoSchedule),
 		makeNode("closed", "cpu", "4"))
-	require.True(t, s.Close("closed"))
+	require.True(t, s.Close("closed", nil))
 	pod, daemon := makePod("p", "cpu", "9"), owned(makePod("d"), "DaemonSet", "ds")
 	for node, want := range map[string]Code{
 		"open": "", "unknown": "", "starting": CodeStarting, "releasing": CodeReleasing, "closed": CodeReleasing,
@@ -62,7 +62,7 @@ func TestPreferences(t *testing.T) {
 	s.nodes(makeNode("empty", "cpu", "4", "memory", "8Gi"), makeNode("half", "cpu", "4", "memory", "8Gi"),
 		makeNode("over", "cpu", "1", "memory", "8Gi"), makeNode("none"), makeNode("closed", "cpu", "4"))
 	s.pods(bound(makePod("b", "cpu", "2"), "half"))
-	s.Close("closed")
+	s.Close("closed", nil)
 	pod := makePod("p", "cpu", "1", "memory", "1Gi")
 	nodes := []string{"empty", "half", "over", "none", "closed", "unknown"}
 	require.Equal(t, []int64{25, 75, 100, 0, 0, 0}, s.Preferences(pod, nodes, 100), "the fuller the better")
@@ -89,7 +89,7 @@ func TestCloseYieldsToWhoWasPromisedRoom(t *testing.T) {
 			s := newScene()
 			s.nodes(makeNode("n", "cpu", "4"))
 			c.event(s)
-			require.Equal(t, c.want, s.Close("n"))
+			require.Equal(t, c.want, s.Close("n", nil))
 			if c.want {
 				require.Equal(t, Releasing, s.node("n").Stage)
 				require.NotNil(t, s.place(makePod("late"), "n").Refused)
@@ -114,7 +114,7 @@ func TestReopeningANodeThatWasNotClosedIsNoNews(t *testing.T) {
 	s.Reopen("unknown")
 	s.nodes(makeNode("n", "cpu", "4"))
 	require.Empty(t, poke, "a heartbeat is no news either")
-	require.True(t, s.Close("n"))
+	require.True(t, s.Close("n", nil))
 	require.Len(t, poke, 1)
 	s.ForgetNode("n")
 	s.nodes(makeNode("n", "cpu", "4"))

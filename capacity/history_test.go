@@ -246,7 +246,7 @@ func (h *history) closeNode() {
 	name := pick(h, h.nodes...)
 	may := h.model.mayClose(name)
 	h.note("close %s: %v", name, may)
-	require.Equal(h.t, may, h.live.Close(name), "close %s", name)
+	require.Equal(h.t, may, h.live.Close(name, nil), "close %s", name)
 	if may {
 		h.model.closed[name] = true
 	}

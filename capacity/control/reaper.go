@@ -18,32 +18,36 @@ type Reaper struct {
 	Kube Kube
 	Log  *slog.Logger
 
-	empty reaper.Empty
+	memory reaper.Memory
 }
 
 // Tick looks at every node once and says when to look again; 0 means when something changes.
 func (r *Reaper) Tick(ctx context.Context, now time.Time) time.Duration {
 	v := r.Live.View()
-	r.empty = r.empty.Follow(v, now)
-	d := reaper.Decide(v, r.empty, now)
+	r.memory = r.memory.Follow(v, now)
+	d := reaper.Decide(v, r.memory, now)
+	if d.Looked {
+		r.memory.Moved = now
+	}
 	for _, back := range d.Reopen {
 		r.reopen(ctx, back)
 	}
-	for _, claim := range d.Release {
-		r.release(ctx, claim, now)
+	for _, release := range d.Release {
+		r.release(ctx, release, now)
 	}
 	return d.Next
 }
 
 // release closes the node in the filter first, then records the intent. The filter answers for a pod in between win:
 // then the node does not close.
-func (r *Reaper) release(ctx context.Context, claim *v1alpha1.NodeClaim, now time.Time) {
+func (r *Reaper) release(ctx context.Context, release reaper.Release, now time.Time) {
+	claim := release.Claim
 	node := claim.Status.NodeName
-	if !r.Live.Close(node) {
+	if !r.Live.Close(node, release.Pods) {
 		return
 	}
 	c := claim.DeepCopy()
-	c.Spec.Release = &v1alpha1.Release{Reason: string(reaper.Idle), Since: metav1.NewMicroTime(now)}
+	c.Spec.Release = &v1alpha1.Release{Reason: string(release.Reason), Since: metav1.NewMicroTime(now), Drain: release.Drain}
 	updated, err := r.Kube.UpdateClaim(ctx, c)
 	if err != nil {
 		r.Live.Reopen(node)
@@ -55,7 +59,7 @@ func (r *Reaper) release(ctx context.Context, claim *v1alpha1.NodeClaim, now tim
 	r.Live.SetClaim(updated)
 	// From here on the claim itself says that the node is closed.
 	r.Live.Reopen(node)
-	r.Log.Info("releasing node", "claim", claim.Name, "node", node, "reason", reaper.Idle)
+	r.Log.Info("releasing node", "claim", claim.Name, "node", node, "reason", release.Reason, "pods", len(release.Pods))
 }
 
 // reopen withdraws a release. The version that was decided on is the fence: a claim whose machine is already being given back

@@ -11,95 +11,96 @@ import (
 	"github.com/muster-sh/muster/capacity"
 )
 
-// Reason says what Decide thinks of a node of ours, in CamelCase; stable.
-type Reason string
-
-// The reasons. All but Idle spare the node.
-const (
-	Idle        Reason = "Idle"        // empty for the pool's idle time: to be released
-	Waiting     Reason = "Waiting"     // empty, but not for long enough
-	Occupied    Reason = "Occupied"    // pods of its own are there
-	Held        Reason = "Held"        // a pod is on its way there
-	Reserved    Reason = "Reserved"    // room is kept for the pods it was ordered for
-	MinNodes    Reason = "MinNodes"    // the pool would fall below its minimum
-	Disabled    Reason = "Disabled"    // the pool's nodes stay
-	NoPool      Reason = "NoPool"      // its pool is gone: nobody says what may happen to it
-	NotReady    Reason = "NotReady"    // the claim is not in state Ready
-	Protected   Reason = "Protected"   // annotated with muster.sh/do-not-release, or as other autoscalers have it
-	Outage      Reason = "Outage"      // a large part of the cluster is not ready: nobody knows what will be needed
-	NoProvider  Reason = "NoProvider"  // its provider is missing or does not answer
-	InDemand    Reason = "InDemand"    // pods wait that could use it
-	Unconfirmed Reason = "Unconfirmed" // the claim is ready, its node is not in the view
-)
-
 // Decision names the claims to release, and says why for every claim.
 type Decision struct {
-	Release []*v1alpha1.NodeClaim
+	Release []Release
 	// Reopen are releases to be taken back.
 	Reopen  []Reopening
 	Reasons map[string]Reason // by claim
-	// Next is when a node that is idle now may go; 0 when only events matter.
+	// Details say of some claims what is in the way: a pod, a budget.
+	Details map[string]string
+	// Next is when a node that waits now may go; 0 when only events matter.
 	Next time.Duration
+	// Looked says that it was looked for nodes whose pods could move.
+	Looked bool
 }
 
-// Empty says since when each node has been empty; nodes that are not are left out.
-type Empty map[string]time.Time
+// Release is a claim to be given back.
+type Release struct {
+	Claim  *v1alpha1.NodeClaim
+	Reason Reason
+	// Pods were on the node when this was decided, those that live and die with it left out. They are to be evicted as Drain says;
+	// without one there are none.
+	Pods  []*capacity.Pod
+	Drain *v1alpha1.Drain
+}
 
-// Follow takes over the times of nodes that are still empty and starts the clock of those that have become so.
-func (e Empty) Follow(v *capacity.View, now time.Time) Empty {
-	next := Empty{}
-	for _, c := range v.Claims {
-		if c.Object.Status.State != v1alpha1.ClaimReady || occupied(v, c.Node) != "" {
+// decider is one run of Decide.
+type decider struct {
+	Decision
+	v      *capacity.View
+	memory Memory
+	now    time.Time
+	pools  map[string]*pool
+	outage bool
+}
+
+// Decide says which claims may be released now: first those of empty nodes, then those whose pods fit elsewhere.
+func Decide(v *capacity.View, m Memory, now time.Time) Decision {
+	d := &decider{
+		Decision: Decision{Reasons: map[string]Reason{}, Details: map[string]string{}, Reopen: reopenings(v)},
+		v:        v, memory: m, now: now, pools: countPools(v), outage: outage(v),
+	}
+	var few []*capacity.Claim
+	for _, c := range longest(v.Claims, m.Empty) {
+		why, wait := d.judge(c)
+		switch why {
+		case Idle:
+			d.release(c, Release{Claim: c.Object, Reason: Idle})
 			continue
-		}
-		since, known := e[c.Node.Name]
-		if !known {
-			since = now
-		}
-		next[c.Node.Name] = since
-	}
-	return next
-}
-
-// Decide says which claims may be released now.
-func Decide(v *capacity.View, empty Empty, now time.Time) Decision {
-	d := Decision{Reasons: map[string]Reason{}, Reopen: reopenings(v)}
-	pools := map[string]*v1alpha1.NodePool{}
-	left := map[string]int32{}
-	for _, p := range v.Pools {
-		pools[p.Name] = p
-	}
-	for _, c := range v.Claims {
-		if c.Object.Status.State == v1alpha1.ClaimReady && !capacity.Closed(c.Object) {
-			left[c.Object.Spec.Pool]++
-		}
-	}
-	outage := outage(v)
-	for _, c := range idlest(v.Claims, empty) {
-		why, wait := judge(v, c, pools[c.Object.Spec.Pool], empty, now)
-		if why == Idle && outage {
-			why = Outage
-		}
-		if why == Idle && left[c.Object.Spec.Pool] <= pools[c.Object.Spec.Pool].Spec.Limits.MinNodes {
-			why = MinNodes
+		case Underused:
+			few = append(few, c)
 		}
 		d.Reasons[c.Object.Name] = why
-		switch {
-		case why == Idle:
-			left[c.Object.Spec.Pool]--
-			d.Release = append(d.Release, c.Object)
-		case wait > 0 && (d.Next == 0 || wait < d.Next):
-			d.Next = wait
-		}
+		d.wake(wait)
 	}
-	return d
+	d.move(few)
+	return d.Decision
 }
 
-// idlest orders claims by how long their node has been empty, so that a minimum spares the youngest.
-func idlest(claims []*capacity.Claim, empty Empty) []*capacity.Claim {
+// wake asks for another decision after a while, if not earlier.
+func (d *decider) wake(after time.Duration) {
+	if after > 0 && (d.Next == 0 || after < d.Next) {
+		d.Next = after
+	}
+}
+
+// spare notes why a claim stays.
+func (d *decider) spare(c *capacity.Claim, why Reason, detail string) {
+	d.Reasons[c.Object.Name] = why
+	if detail != "" {
+		d.Details[c.Object.Name] = detail
+	}
+}
+
+// release lets a claim go, unless its pool may spare none.
+func (d *decider) release(c *capacity.Claim, r Release) bool {
+	p := d.pools[c.Object.Spec.Pool]
+	if why, detail := p.refuses(r.Reason, d.now); why != "" {
+		d.spare(c, why, detail)
+		return false
+	}
+	p.lose()
+	d.Reasons[c.Object.Name] = r.Reason
+	d.Release = append(d.Release, r)
+	return true
+}
+
+// longest orders claims by how long their node has been empty, so that a minimum spares the youngest.
+func longest(claims []*capacity.Claim, since Clock) []*capacity.Claim {
 	sorted := slices.Clone(claims)
 	slices.SortStableFunc(sorted, func(a, b *capacity.Claim) int {
-		if c := empty[a.Node.Name].Compare(empty[b.Node.Name]); c != 0 {
+		if c := since[a.Node.Name].Compare(since[b.Node.Name]); c != 0 {
 			return c
 		}
 		return strings.Compare(a.Object.Name, b.Object.Name)
@@ -107,39 +108,54 @@ func idlest(claims []*capacity.Claim, empty Empty) []*capacity.Claim {
 	return sorted
 }
 
-func judge(v *capacity.View, c *capacity.Claim, pool *v1alpha1.NodePool, empty Empty, now time.Time) (Reason, time.Duration) {
-	since, isEmpty := empty[c.Node.Name]
+// judge says what is to be said of a node by itself, and when that may change.
+func (d *decider) judge(c *capacity.Claim) (Reason, time.Duration) {
+	p := d.pools[c.Object.Spec.Pool]
 	switch {
 	case c.Object.Status.State != v1alpha1.ClaimReady || capacity.Closed(c.Object):
 		return NotReady, 0
-	case pool == nil:
+	case p.object == nil:
 		return NoPool, 0
-	case pool.Spec.ScaleDown.Disabled:
+	case p.object.Spec.ScaleDown.Disabled:
 		return Disabled, 0
 	case protected(c):
 		return Protected, 0
-	case !answers(v.Providers[pool.Spec.Provider]):
+	case !answers(d.v.Providers[p.object.Spec.Provider]):
 		return NoProvider, 0
-	case !isEmpty:
-		return occupiedOr(v, c.Node), 0
 	}
-	if left := since.Add(idleAfter(pool)).Sub(now); left > 0 {
+	if since, empty := d.memory.Empty[c.Node.Name]; empty {
+		return d.judgeEmpty(c, since.Add(idleAfter(p.object)))
+	}
+	return d.judgeUnderused(c, p.object)
+}
+
+func (d *decider) judgeEmpty(c *capacity.Claim, end time.Time) (Reason, time.Duration) {
+	switch left := end.Sub(d.now); {
+	case left > 0:
 		return Waiting, left
-	}
-	if wanted(v, c.Node) {
+	case wanted(d.v, c.Node):
 		return InDemand, 0
+	case d.outage:
+		return Outage, 0
 	}
 	return Idle, 0
 }
 
-// DefaultIdleAfter is the CRD's default, for pools that did not pass an API server.
-const DefaultIdleAfter = 10 * time.Minute
-
-func idleAfter(p *v1alpha1.NodePool) time.Duration {
-	if d := p.Spec.ScaleDown.IdleAfter; d != nil {
-		return d.Duration
+func (d *decider) judgeUnderused(c *capacity.Claim, p *v1alpha1.NodePool) (Reason, time.Duration) {
+	since, few := d.memory.Underused[c.Node.Name]
+	if !few {
+		return occupiedOr(d.v, c.Node), 0
 	}
-	return DefaultIdleAfter
+	if left := since.Add(underusedAfter(p)).Sub(d.now); left > 0 {
+		return Waiting, left
+	}
+	if again := c.Object.Status.DrainAgain; again != nil && d.now.Before(again.Time) {
+		return BackingOff, again.Sub(d.now)
+	}
+	if d.outage {
+		return Outage, 0
+	}
+	return Underused, 0
 }
 
 func occupiedOr(v *capacity.View, n *capacity.Node) Reason {
@@ -154,19 +170,19 @@ func occupied(v *capacity.View, n *capacity.Node) Reason {
 	if _, there := v.Seen[n.Name]; !there {
 		return Unconfirmed
 	}
-	for _, p := range v.Pods[n.Name] {
-		if !p.Resident() {
-			return Occupied
-		}
-	}
 	switch {
 	case v.HeldOn[n.Name] > 0:
 		return Held
 	case !n.Reserved.IsZero():
 		return Reserved
+	case slices.ContainsFunc(v.Pods[n.Name], guest):
+		return Occupied
 	}
 	return ""
 }
+
+// guest says whether a pod would outlive its node.
+func guest(p *capacity.Pod) bool { return !p.Resident() }
 
 // wanted says whether a pod that waits would fit: a node is not released while it could serve.
 func wanted(v *capacity.View, n *capacity.Node) bool {

@@ -87,9 +87,9 @@ func daemon(p *corev1.Pod) {
 
 // decide looks twice: when the nodes became empty, and after the idle time.
 func (w *world) decide(after time.Duration) reaper.Decision {
-	empty := reaper.Empty{}.Follow(w.live.View(), start)
+	memory := reaper.Memory{}.Follow(w.live.View(), start)
 	v := w.live.View()
-	return reaper.Decide(v, empty.Follow(v, start.Add(after)), start.Add(after))
+	return reaper.Decide(v, memory.Follow(v, start.Add(after)), start.Add(after))
 }
 
 func annotated(key string) func(*corev1.Node) {
@@ -116,8 +116,12 @@ func TestDecide(t *testing.T) {
 		"spares a node that is empty for a moment less": {
 			build: func(w *world) { w.node(0) }, after: time.Minute - 1, want: reaper.Waiting,
 		},
-		"spares a node that still runs a pod": {
-			build: func(w *world) { w.node(0); w.live.SetPod(pod("a", "p-000"), start) }, after: time.Hour, want: reaper.Occupied,
+		"spares a node that still runs pods": {
+			build: func(w *world) {
+				w.node(0)
+				w.live.SetPod(pod("a", "p-000"), start)
+				w.live.SetPod(pod("b", "p-000"), start)
+			}, after: time.Hour, want: reaper.Occupied,
 		},
 		"does not count DaemonSet pods": {
 			build: func(w *world) { w.node(0); w.live.SetPod(pod("a", "p-000", daemon), start) }, after: time.Minute, want: reaper.Idle,
@@ -258,7 +262,7 @@ func TestDecideSaysWhenToLookAgain(t *testing.T) {
 func TestTheClockStartsAnewWhenAPodWasThere(t *testing.T) {
 	w := newWorld(0)
 	w.node(0)
-	empty := reaper.Empty{}.Follow(w.live.View(), start)
+	empty := reaper.Memory{}.Follow(w.live.View(), start)
 	w.live.SetPod(pod("a", "p-000"), start)
 	empty = empty.Follow(w.live.View(), start.Add(30*time.Second))
 	w.live.ForgetPod("a")
@@ -287,7 +291,7 @@ func TestNeverBelowTheMinimumAndNeverAnOccupiedNode(t *testing.T) {
 			require.GreaterOrEqual(t, nodes-len(d.Release), int(w.pool.Spec.Limits.MinNodes), "seed %d", seed)
 		}
 		for _, c := range d.Release {
-			require.False(t, occupied[c.Name], "seed %d", seed)
+			require.False(t, occupied[c.Claim.Name], "seed %d", seed)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 // The reasons to take a release back.
 const (
 	Demand Reason = "Demand" // a pod waits that fits there and nowhere else
-	Came   Reason = "Came"   // a pod was bound to the node while it was closed, and an idle release evicts nobody
+	Came   Reason = "Came"   // a pod was bound to the node while it was closed, and its release evicts nobody
 )
 
 // Reopening is a release to be taken back.
@@ -30,7 +30,7 @@ type Reopening struct {
 func reopenings(v *capacity.View) (out []Reopening) {
 	var rest []*capacity.Claim
 	for _, c := range closing(v) {
-		if slices.ContainsFunc(v.Pods[c.Node.Name], arrived) {
+		if c.Object.Spec.Release.Drain == nil && slices.ContainsFunc(v.Pods[c.Node.Name], arrived) {
 			out = append(out, Reopening{c.Object, Came})
 		} else {
 			rest = append(rest, c)
@@ -55,7 +55,7 @@ func closing(v *capacity.View) []*capacity.Claim {
 	for _, c := range v.Claims {
 		_, seen := v.Seen[c.Node.Name]
 		state := c.Object.Status.State
-		ours := c.Object.Spec.Release != nil && c.Object.Spec.Release.Reason == string(Idle)
+		ours := c.Object.Spec.Release != nil && ours(Reason(c.Object.Spec.Release.Reason))
 		if seen && ours && c.Object.DeletionTimestamp == nil && (state == v1alpha1.ClaimReady || state == v1alpha1.ClaimDraining) {
 			out = append(out, c)
 		}
@@ -66,6 +66,9 @@ func closing(v *capacity.View) []*capacity.Claim {
 	})
 	return out
 }
+
+// ours says whether a release is the reaper's own.
+func ours(why Reason) bool { return why == Idle || why == Underused }
 
 // demand is the pods that wait and the room that is open to them. Room only shrinks as pods are given some, so a node without
 // room for an Ask is not looked at again for the same one.

@@ -140,7 +140,7 @@ func TestReopen(t *testing.T) {
 			w := newWorld(0)
 			c.build(w)
 			got := map[string]reaper.Reason{}
-			for _, r := range reaper.Decide(w.live.View(), reaper.Empty{}, start).Reopen {
+			for _, r := range reaper.Decide(w.live.View(), reaper.Memory{}, start).Reopen {
 				got[r.Claim.Name] = r.Reason
 			}
 			if c.want == nil {
@@ -164,7 +164,7 @@ func TestRoomThatOnePodIsRefusedIsSeenByTheNext(t *testing.T) {
 	})
 	require.NoError(t, err)
 	w.live.SetPod(b, start)
-	got := reaper.Decide(w.live.View(), reaper.Empty{}, start).Reopen
+	got := reaper.Decide(w.live.View(), reaper.Memory{}, start).Reopen
 	require.Len(t, got, 1, "the first pod needs the closing node; the second fits on the open one")
 	require.Equal(t, "p-000", got[0].Claim.Name)
 }

@@ -1,0 +1,37 @@
+package reaper
+
+// Reason says what Decide thinks of a node of ours, in CamelCase; stable.
+type Reason string
+
+// The reasons to release a node.
+const (
+	Idle      Reason = "Idle"      // empty for the pool's idle time
+	Underused Reason = "Underused" // its few pods fit elsewhere
+)
+
+// The reasons to spare one. Those of package capacity that keep a pod where it is (capacity.Stay) are reasons, too.
+const (
+	Waiting     Reason = "Waiting"     // empty or under-used, but not for long enough
+	Occupied    Reason = "Occupied"    // pods of its own are there
+	Held        Reason = "Held"        // a pod is on its way there
+	Reserved    Reason = "Reserved"    // room is kept for the pods it was ordered for
+	MinNodes    Reason = "MinNodes"    // the pool would fall below its minimum
+	Budget      Reason = "Budget"      // as many of the pool's nodes are on their way out as may be
+	Disabled    Reason = "Disabled"    // the pool's nodes stay
+	NoPool      Reason = "NoPool"      // its pool is gone: nobody says what may happen to it
+	NotReady    Reason = "NotReady"    // the claim is not in state Ready
+	Protected   Reason = "Protected"   // annotated with muster.sh/do-not-release, or as other autoscalers have it
+	Outage      Reason = "Outage"      // a large part of the cluster is not ready: nobody knows what will be needed
+	NoProvider  Reason = "NoProvider"  // its provider is missing or does not answer
+	InDemand    Reason = "InDemand"    // pods wait that could use it
+	Unconfirmed Reason = "Unconfirmed" // the claim is ready, its node is not in the view
+
+	BackingOff Reason = "BackingOff" // its last drain was undone
+	Growing    Reason = "Growing"    // machines are on their way, or are about to be bought: the wrong time to move pods
+	PodBudget  Reason = "PodBudget"  // a PodDisruptionBudget keeps one of its pods
+	NoRoom     Reason = "NoRoom"     // one of its pods fits nowhere else
+	Headroom   Reason = "Headroom"   // its pods fit elsewhere, and too little would be left free
+	Receiving  Reason = "Receiving"  // pods of another node that goes move there
+	BoughtBack Reason = "BoughtBack" // the planner would buy a machine for its pods
+	NotReached Reason = "NotReached" // the decision ran out of effort before it came to the node
+)
