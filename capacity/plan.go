@@ -130,15 +130,16 @@ const buyRounds = 8
 // letGoSingly is in how many drafts preferences are let go one by one; then all that are left.
 const letGoSingly = 2
 
-// purchaseRounds bounds how often machines are bought anew for those who were ousted, or under limits that have room again.
-const purchaseRounds = 3
+// purchaseRounds bounds how often machines are bought anew: for those who lost their place, or under limits that have room
+// again.
+const purchaseRounds = 4
 
 // purchase buys machines, sees to it that the most important pods have them, and takes back those it can spare.
 func (p *planner) purchase() {
 	for range purchaseRounds {
 		p.buy()
-		ousted := p.rank()
-		if spared := p.spare(); !p.left() || !ousted && !spared {
+		ousted, shaken := p.rank(), p.shake()
+		if spared := p.spare(); !p.left() || !ousted && !shaken && !spared {
 			return
 		}
 	}

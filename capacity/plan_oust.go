@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -74,8 +75,8 @@ func (p *planner) oustFor(b *batch, c *class, places []*place) bool {
 func (p *planner) evict(gone map[*place][]*Pod, below int32) bool {
 	for found := true; found; {
 		found = false
-		for _, pl := range p.ordered {
-			for _, pod := range p.plan.Creates[pl.create].Pods {
+		for _, pl := range slices.Backward(p.ordered) {
+			for _, pod := range slices.Backward(p.plan.Creates[pl.create].Pods) {
 				c := p.sim.Class(pod)
 				switch {
 				case slices.Contains(gone[pl], pod) || p.sim.Still(c, pl.Place):
@@ -87,6 +88,23 @@ func (p *planner) evict(gone map[*place][]*Pod, below int32) bool {
 				}
 			}
 		}
+	}
+	return true
+}
+
+// shake takes pods off the machines of this plan that may not be where they are, now that all machines are there: one that
+// was bought late can be a domain that others ought to be spread over. It says whether there was any.
+func (p *planner) shake() bool {
+	if !slices.ContainsFunc(p.batches, func(b *batch) bool { return b.class.social }) {
+		return false
+	}
+	gone := map[*place][]*Pod{}
+	if p.evict(gone, math.MaxInt32); len(gone) == 0 {
+		return false
+	}
+	for _, from := range p.ordered {
+		p.plan.Creates[from.create].drop(gone[from])
+		p.giveBack(gone[from])
 	}
 	return true
 }
