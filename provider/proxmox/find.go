@@ -216,7 +216,7 @@ func (p *Provider) observe(ctx context.Context, uid types.UID, id provider.ID) (
 	if err != nil {
 		return nil, err
 	}
-	if w != nil && w.vmid == f.row.vmid() && w.what == "clone" && w.id.text == "" && f.row.Lock == "" && f.mark.Stage != "" {
+	if w != nil && w.vmid == f.row.vmid() && w.making() && w.id.text == "" && f.row.Lock == "" && f.mark.Stage != "" {
 		p.finish(w) // its answer was lost, and its work is there to be seen
 	}
 	if f.work, f.failed, err = p.settle(ctx, f.row.vmid()); err != nil {
