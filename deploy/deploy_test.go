@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,23 +27,25 @@ import (
 
 // types are the Go types of every kind that deploy/ ships, by API version and kind.
 var types = map[string]func() any{
-	"v1 Namespace":                                              func() any { return &corev1.Namespace{} },
-	"v1 ServiceAccount":                                         func() any { return &corev1.ServiceAccount{} },
-	"v1 Service":                                                func() any { return &corev1.Service{} },
-	"apps/v1 Deployment":                                        func() any { return &appsv1.Deployment{} },
-	"batch/v1 Job":                                              func() any { return &batchv1.Job{} },
-	"policy/v1 PodDisruptionBudget":                             func() any { return &policyv1.PodDisruptionBudget{} },
-	"muster.sh/v1alpha1 NodePool":                               func() any { return &v1alpha1.NodePool{} },
-	"muster.sh/v1alpha1 Provider":                               func() any { return &v1alpha1.Provider{} },
-	"muster.sh/v1alpha1 Host":                                   func() any { return &v1alpha1.Host{} },
-	rbacv1.GroupName + "/v1 Role":                               func() any { return &rbacv1.Role{} },
-	rbacv1.GroupName + "/v1 RoleBinding":                        func() any { return &rbacv1.RoleBinding{} },
-	rbacv1.GroupName + "/v1 ClusterRole":                        func() any { return &rbacv1.ClusterRole{} },
-	rbacv1.GroupName + "/v1 ClusterRoleBinding":                 func() any { return &rbacv1.ClusterRoleBinding{} },
-	"apiextensions.k8s.io/v1 CustomResourceDefinition":          func() any { return &apiextensionsv1.CustomResourceDefinition{} },
-	"kubescheduler.config.k8s.io/v1 KubeSchedulerConfiguration": func() any { return &schedulerv1.KubeSchedulerConfiguration{} },
-	"kustomize.config.k8s.io/v1beta1 Kustomization":             func() any { return &kustomization{} },
-	"kustomize.config.k8s.io/v1alpha1 Component":                func() any { return &kustomization{} },
+	"v1 Namespace":                  func() any { return &corev1.Namespace{} },
+	"v1 ServiceAccount":             func() any { return &corev1.ServiceAccount{} },
+	"v1 Service":                    func() any { return &corev1.Service{} },
+	"apps/v1 Deployment":            func() any { return &appsv1.Deployment{} },
+	"batch/v1 Job":                  func() any { return &batchv1.Job{} },
+	"policy/v1 PodDisruptionBudget": func() any { return &policyv1.PodDisruptionBudget{} },
+	"muster.sh/v1alpha1 NodePool":   func() any { return &v1alpha1.NodePool{} },
+	"muster.sh/v1alpha1 Provider":   func() any { return &v1alpha1.Provider{} },
+	"muster.sh/v1alpha1 Host":       func() any { return &v1alpha1.Host{} },
+	admissionv1.GroupName + "/v1 ValidatingAdmissionPolicy":        func() any { return &admissionv1.ValidatingAdmissionPolicy{} },
+	admissionv1.GroupName + "/v1 ValidatingAdmissionPolicyBinding": func() any { return &admissionv1.ValidatingAdmissionPolicyBinding{} },
+	rbacv1.GroupName + "/v1 Role":                                  func() any { return &rbacv1.Role{} },
+	rbacv1.GroupName + "/v1 RoleBinding":                           func() any { return &rbacv1.RoleBinding{} },
+	rbacv1.GroupName + "/v1 ClusterRole":                           func() any { return &rbacv1.ClusterRole{} },
+	rbacv1.GroupName + "/v1 ClusterRoleBinding":                    func() any { return &rbacv1.ClusterRoleBinding{} },
+	"apiextensions.k8s.io/v1 CustomResourceDefinition":             func() any { return &apiextensionsv1.CustomResourceDefinition{} },
+	"kubescheduler.config.k8s.io/v1 KubeSchedulerConfiguration":    func() any { return &schedulerv1.KubeSchedulerConfiguration{} },
+	"kustomize.config.k8s.io/v1beta1 Kustomization":                func() any { return &kustomization{} },
+	"kustomize.config.k8s.io/v1alpha1 Component":                   func() any { return &kustomization{} },
 }
 
 // kustomization is what our kustomizations use of that format.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,11 +46,28 @@ func TestRightsHaveNoWildcardsAndNoSecrets(t *testing.T) {
 		for _, words := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs, rule.ResourceNames, rule.NonResourceURLs} {
 			require.NotContains(t, words, "*", file)
 		}
-		require.NotContains(t, rule.Resources, "secrets", file)
+		if file != join {
+			require.NotContains(t, rule.Resources, "secrets", file)
+		}
 		for _, verb := range []string{"escalate", "bind", "impersonate", "deletecollection"} {
 			require.NotContains(t, rule.Verbs, verb, file)
 		}
 	})
+}
+
+// join is the one file by which Muster may touch Secrets: it makes and deletes bootstrap tokens and reads nothing.
+const join = "components/join/tokens.yaml"
+
+func TestTokensAreMadeAndDeletedAndNotRead(t *testing.T) {
+	all := shipped(t)
+	role, policy := only[rbacv1.Role](t, all, join), only[admissionv1.ValidatingAdmissionPolicy](t, all, join)
+	require.Equal(t, "kube-system", role.Namespace)
+	require.Equal(t, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create", "delete"}}}, role.Rules)
+	require.Equal(t, admissionv1.Fail, *policy.Spec.FailurePolicy)
+	require.Equal(t, policy.Name, only[admissionv1.ValidatingAdmissionPolicyBinding](t, all, join).Spec.PolicyName)
+	for _, s := range only[rbacv1.RoleBinding](t, all, join).Subjects {
+		require.Contains(t, policy.Spec.MatchConditions[0].Expression, "'system:serviceaccount:"+s.Namespace+":"+s.Name+"'", "whoever has the right is bound by the policy")
+	}
 }
 
 // poweroff is the one file by which Muster may make Pods.

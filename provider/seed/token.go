@@ -101,7 +101,7 @@ func (t Tokens) Create(ctx context.Context, token Token) error {
 func (t Tokens) Try(ctx context.Context) error {
 	all := []string{metav1.DryRunAll}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secretName("trial0"), Namespace: tokenNamespace, Labels: map[string]string{managedBy: "muster"}},
-		Type: corev1.SecretTypeBootstrapToken, StringData: map[string]string{"token-id": "trial0", "token-secret": "0000000000000000"}}
+		Type: corev1.SecretTypeBootstrapToken, StringData: map[string]string{"token-id": "trial0", "token-secret": "0000000000000000", "expiration": "2000-01-01T00:00:00Z"}}
 	secrets := t.Kube.CoreV1().Secrets(tokenNamespace)
 	if _, err := secrets.Create(ctx, secret, metav1.CreateOptions{DryRun: all}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err

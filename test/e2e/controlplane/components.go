@@ -36,6 +36,7 @@ func (p *Plane) apiserverCommand(server KeyPair, accounts KeyPair) Command {
 		"--tls-cert-file=" + server.CertFile, "--tls-private-key-file=" + server.KeyFile,
 		"--client-ca-file=" + p.CA.CAFile,
 		"--authorization-mode=RBAC",
+		"--enable-bootstrap-token-auth=true", // as kubeadm has it: machines join with such tokens
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + accounts.KeyFile, "--service-account-signing-key-file=" + accounts.KeyFile,
