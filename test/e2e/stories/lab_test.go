@@ -32,7 +32,7 @@ const (
 	// labClones is how many clones may run at once from one host.
 	labClones = 4
 	// labBoot is how long a VM's kubelet takes.
-	labBoot = 2 * time.Second
+	labBoot = time.Second
 )
 
 // lab is a Proxmox VE cluster of three hosts behind TLS. Each host has a template of its own. A VM that runs registers its

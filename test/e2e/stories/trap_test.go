@@ -1,6 +1,8 @@
 package stories
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -52,6 +54,8 @@ func (t *trap) serve(w http.ResponseWriter, r *http.Request, next http.Handler) 
 		next.ServeHTTP(w, r)
 		return
 	}
+	body, _ := io.ReadAll(r.Body) // a server notices that its client is gone only when it has read everything
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	if after {
 		next.ServeHTTP(httptest.NewRecorder(), r)
 	}
