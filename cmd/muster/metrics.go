@@ -48,7 +48,8 @@ func newMetrics(r prometheus.Registerer, live *capacity.Live) *metrics {
 			Name: "muster_provider_orphan_machines_removed_total", Help: "Machines without a claim that were removed and are proven gone.",
 		}, []string{"provider"}),
 	}
-	r.MustRegister(m.passes, m.bought, m.cost, m.least, m.fates, m.machines, m.orphans, m.removed, &claimStates{live: live}, &brakesHeld{live: live})
+	r.MustRegister(m.passes, m.bought, m.cost, m.least, m.fates, m.machines, m.orphans, m.removed, &claimStates{live: live}, &brakesHeld{live: live},
+		&machineRoom{live: live})
 	return m
 }
 
@@ -79,7 +80,7 @@ func (m *metrics) orphanRemoved(name string) { m.removed.WithLabelValues(name).I
 // claimStates counts claims when it is scraped.
 type claimStates struct{ live *capacity.Live }
 
-var claimStatesDesc = prometheus.NewDesc("muster_claims", "NodeClaims by pool and state.", []string{"pool", "state"}, nil)
+var claimStatesDesc = prometheus.NewDesc("muster_claims", "NodeClaims by pool, provider and state.", []string{"pool", "provider", "state"}, nil)
 
 // Describe implements prometheus.Collector.
 func (c *claimStates) Describe(ch chan<- *prometheus.Desc) { ch <- claimStatesDesc }
@@ -87,16 +88,16 @@ func (c *claimStates) Describe(ch chan<- *prometheus.Desc) { ch <- claimStatesDe
 // Collect implements prometheus.Collector.
 func (c *claimStates) Collect(ch chan<- prometheus.Metric) {
 	type key struct {
-		pool  string
-		state v1alpha1.ClaimState
+		pool, provider string
+		state          v1alpha1.ClaimState
 	}
 	counts := map[key]int{}
 	claims, _ := c.live.Claims()
 	for _, claim := range claims {
-		counts[key{claim.Spec.Pool, claim.Status.State}]++
+		counts[key{claim.Spec.Pool, claim.Spec.Provider, claim.Status.State}]++
 	}
 	for k, n := range counts {
-		ch <- prometheus.MustNewConstMetric(claimStatesDesc, prometheus.GaugeValue, float64(n), k.pool, string(k.state))
+		ch <- prometheus.MustNewConstMetric(claimStatesDesc, prometheus.GaugeValue, float64(n), k.pool, k.provider, string(k.state))
 	}
 }
 

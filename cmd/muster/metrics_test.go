@@ -47,3 +47,65 @@ muster_open_circuits{pool="sound"} 0
 muster_reserved_pods 1
 `), "muster_open_circuits", "muster_reserved_pods"))
 }
+
+func TestMetricsTellWhatPoolsHave(t *testing.T) {
+	now := time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
+	live := capacity.NewLive(capacity.Schedulers{Place: sets.New("muster")})
+	live.SetPool(&v1alpha1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "empty"}})
+	live.SetPool(&v1alpha1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "vms"}})
+	for name, state := range map[string]v1alpha1.ClaimState{"vms-000": v1alpha1.ClaimReady, "vms-001": v1alpha1.ClaimLaunching,
+		"vms-002": v1alpha1.ClaimFailed, "vms-003": v1alpha1.ClaimReleasing} {
+		claim := &v1alpha1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+		claim.Spec.Pool, claim.Spec.Provider, claim.Status.State = "vms", "home", state
+		claim.Spec.Resources = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi")}
+		if state == v1alpha1.ClaimReady || state == v1alpha1.ClaimReleasing {
+			claim.Status.LaunchedAt = &metav1.MicroTime{Time: now}
+		}
+		live.SetClaim(claim)
+	}
+	live.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "vms-000", Labels: map[string]string{
+		v1alpha1.PoolLabel: "vms", v1alpha1.ClaimLabel: "vms-000"}}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("3900m"), corev1.ResourceMemory: resource.MustParse("7Gi"), corev1.ResourcePods: resource.MustParse("9")}}}, now)
+	live.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Status: corev1.NodeStatus{
+		Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("64")}}}, now)
+	live.SetPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "runs", UID: "runs"}, Spec: corev1.PodSpec{NodeName: "vms-000",
+		Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("1500m"), corev1.ResourceMemory: resource.MustParse("1Gi")}}}}}}, now)
+	want := map[string]roomFigures{"empty": {}, "vms": {3, 1, 8, 3.9, 1.5, 16 << 30, 7 << 30, 1 << 30}}
+	got := map[string]roomFigures{}
+	for pool, figures := range roomOf(live.View()) {
+		got[pool] = *figures
+	}
+	require.Equal(t, want, got)
+	r := prometheus.NewRegistry()
+	newMetrics(r, live)
+	require.NoError(t, testutil.GatherAndCompare(r, strings.NewReader(`
+# HELP muster_cpu_allocated_cores Cores that pods request on a pool's Nodes.
+# TYPE muster_cpu_allocated_cores gauge
+muster_cpu_allocated_cores{pool="empty"} 0
+muster_cpu_allocated_cores{pool="vms"} 1.5
+# HELP muster_memory_provisioned_bytes Memory of a pool's machines whose making the provider has confirmed.
+# TYPE muster_memory_provisioned_bytes gauge
+muster_memory_provisioned_bytes{pool="empty"} 0
+muster_memory_provisioned_bytes{pool="vms"} 1.7179869184e+10
+`), "muster_cpu_allocated_cores", "muster_memory_provisioned_bytes"))
+}
+
+func TestProxmoxRequestsAreNamedForWhatTheyDo(t *testing.T) {
+	for request, want := range map[string]string{
+		"GET /api2/json/version": "version", "GET /api2/json/cluster/resources": "resources", "GET /api2/json/access/permissions": "permissions",
+		"POST /api2/json/nodes/pve1/qemu/9000/clone":                         "clone",
+		"PUT /api2/json/nodes/pve1/qemu/1000/config":                         "configure",
+		"GET /api2/json/nodes/pve1/qemu/1000/config":                         "read",
+		"GET /api2/json/nodes/pve1/qemu/1000/status/current":                 "read",
+		"POST /api2/json/nodes/pve1/qemu/1000/status/start":                  "start",
+		"POST /api2/json/nodes/pve1/qemu/1000/status/stop":                   "stop",
+		"PUT /api2/json/nodes/pve1/qemu/1000/resize":                         "resize",
+		"DELETE /api2/json/nodes/pve1/qemu/1000":                             "destroy",
+		"GET /api2/json/nodes/pve1/tasks/UPID:pve1:0:0:0:qmclone::x:/status": "task",
+		"POST /api2/json/nodes/pve1/qemu/1000/agent/exec":                    "other",
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		require.Equal(t, want, proxmoxOperation(method, path), request)
+	}
+}

@@ -88,7 +88,7 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 	if err != nil {
 		return nil, fmt.Errorf("make a client for Secrets: %w", err)
 	}
-	registry := &registry{kube: clients, log: log, now: time.Now,
+	registry := &registry{kube: clients, log: log, now: time.Now, pve: newProxmoxMetrics(p.metrics),
 		sims: &simMaker{ctx: ctx, rest: config, log: log, clouds: map[string]*sim.Cloud{}}}
 	if err := p.keepHosts(ctx, registry, scheme, cluster); err != nil {
 		return nil, err

@@ -19,6 +19,6 @@ func (r *registry) proxmox(p *v1alpha1.Provider) (provider.Provider, error) {
 		return nil, err
 	}
 	return proxmox.New(proxmox.Config{Name: p.Name, Endpoint: p.Spec.Endpoint, Spec: p.Spec.Proxmox,
-		Credentials: r.credentials(p.Spec.Credentials), Transport: transport, Now: r.now, ViewAge: proxmoxView,
+		Credentials: r.credentials(p.Spec.Credentials), Transport: r.pve.through(p.Name, transport), Now: r.now, ViewAge: proxmoxView,
 		Templates: r.secret, Tokens: seed.Tokens{Kube: r.kube}})
 }

@@ -17,6 +17,7 @@ import (
 type registry struct {
 	sims  *simMaker
 	hosts *hostMaker
+	pve   *proxmoxMetrics
 	kube  kubernetes.Interface
 	log   *slog.Logger
 	now   func() time.Time
