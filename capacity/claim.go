@@ -39,10 +39,11 @@ func InFlight(c *v1alpha1.NodeClaim) bool {
 	return false
 }
 
-// Closed says whether no pod may go to a claim's node any more.
+// Closed says whether a claim's node is not to take pods any more. One that drains although nothing asks for it any more
+// is about to open again.
 func Closed(c *v1alpha1.NodeClaim) bool {
 	switch c.Status.State {
-	case v1alpha1.ClaimDraining, v1alpha1.ClaimReleasing, v1alpha1.ClaimFailed:
+	case v1alpha1.ClaimReleasing, v1alpha1.ClaimFailed:
 		return true
 	}
 	return c.DeletionTimestamp != nil || c.Spec.Release != nil

@@ -62,14 +62,15 @@ type Live struct {
 	strangers  time.Time
 	listeners  []chan struct{}
 
-	nominated map[types.UID]bool     // pods that were ever seen with status.nominatedNodeName
-	naming    map[types.UID]string   // where this process nominates pods
-	expected  map[types.UID]string   // where the last plan sends pods that fit
-	reserving int                    // pods that room is kept for, on all nodes
-	shy       int                    // those of them that keep others off by more than room: see companyFor
-	keeping   map[*entry]bool        // nodes that keep room
-	took      map[types.UID][]string // see Claim.Took, by claim
-	templates map[string]template    // by pool
+	unheard   map[types.UID]time.Time // pending pods of ours by when they were first seen; some were heard of by now
+	nominated map[types.UID]bool      // pods that were ever seen with status.nominatedNodeName
+	naming    map[types.UID]string    // where this process nominates pods
+	expected  map[types.UID]string    // where the last plan sends pods that fit
+	reserving int                     // pods that room is kept for, on all nodes
+	shy       int                     // those of them that keep others off by more than room: see companyFor
+	keeping   map[*entry]bool         // nodes that keep room
+	took      map[types.UID][]string  // see Claim.Took, by claim
+	templates map[string]template     // by pool
 }
 
 // Schedulers says whose pods are Muster's business.
@@ -84,7 +85,7 @@ func (s Schedulers) Ours(name string) bool { return s.Place.Has(name) || s.Guard
 // NewLive makes an empty cluster.
 func NewLive(schedulers Schedulers) *Live {
 	return &Live{
-		keeping: map[*entry]bool{}, nominated: map[types.UID]bool{}, naming: map[types.UID]string{}, took: map[types.UID][]string{}, templates: map[string]template{},
+		keeping: map[*entry]bool{}, unheard: map[types.UID]time.Time{}, nominated: map[types.UID]bool{}, naming: map[types.UID]string{}, took: map[types.UID][]string{}, templates: map[string]template{},
 		schedulers: schedulers, asks: NewCompiler(), calls: newCallLog(), gone: newCache[types.UID, bool](rememberedGone),
 		nodes: map[string]*entry{}, claimed: multimap[string, *entry]{},
 		byProvider: multimap[string, *entry]{}, byUUID: multimap[string, *entry]{},

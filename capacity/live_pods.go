@@ -37,6 +37,7 @@ func (l *Live) takePod(fresh *Pod, now time.Time) {
 	if fresh.Nominated != "" {
 		l.nominated[fresh.UID] = true
 	}
+	l.followUnheard(old, fresh, now)
 	l.gone.Remove(fresh.UID)
 	l.countPod(old, fresh)
 	if fresh.Node != "" && (old == nil || old.Node == "") {
@@ -85,6 +86,7 @@ func (l *Live) ForgetPod(uid types.UID) {
 	delete(l.pods, uid)
 	delete(l.placed, uid)
 	delete(l.nominated, uid)
+	delete(l.unheard, uid)
 	delete(l.naming, uid)
 	l.gone.Add(uid, true)
 	l.calls.forget(uid)

@@ -49,7 +49,7 @@ func NewSimulation(v *View) *Simulation {
 	}
 	for _, n := range v.Nodes {
 		p := &Place{Node: n, Free: n.Free(), Classes: v.Classes}
-		if c := starting[n.Claim]; n.Stage == Starting && c != nil {
+		if c := starting[n.Claim]; n.Stage != Open && c != nil {
 			p = &Place{Node: withoutStartup(c.Node, c.Object.Spec.StartupTaints), Claim: c.Object}
 			p.Free = unreserved(p.Node)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -180,7 +181,23 @@ func viewClaim(c *v1alpha1.NodeClaim, registered *Node, daemons []*Daemon) *Clai
 		n.Allocatable = withPromised(registered.Allocatable, promised(c))
 		return &Claim{Object: c, Node: n, Reported: true}
 	}
+	if registered.Stage == Releasing && !Closed(c) && !cordonedByOthers(registered.Object) {
+		return &Claim{Object: c, Node: reopened(registered), Reported: true}
+	}
 	return &Claim{Object: c, Node: registered, Reported: true}
+}
+
+// reopened is the node of a claim whose release was taken back, as it will be in a moment: nothing more is bought for the
+// pods that it has room for, and none of them may go there yet.
+func reopened(n *Node) *Node {
+	n = withoutStartup(n, nil)
+	n.Stage, n.Object.Spec.Unschedulable = Starting, false
+	return n
+}
+
+func cordonedByOthers(n *corev1.Node) bool {
+	_, ours := n.Annotations[v1alpha1.CordonedAnnotation]
+	return n.Spec.Unschedulable && !ours
 }
 
 // withPromised adds the extended resources that a starting node does not offer yet.

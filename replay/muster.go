@@ -74,14 +74,14 @@ func newMuster(p parts, batch policy.Batch) *muster {
 		Timeout: time.Hour, // of the wall clock: a replay on a slow computer must not end otherwise
 	})
 	teller := &control.Teller{Kube: p.kube, Log: p.log, Burst: tellBurst, Every: tellEvery}
-	m.claims = &control.Claims{Live: m.live, Kube: p.kube, Nodes: m.feed, Backends: p.backends, Log: p.log, Now: now, Cluster: cluster}
+	m.claims = &control.Claims{Live: m.live, Kube: p.kube, Nodes: m.feed, Backends: p.backends, Log: p.log, Now: now, Cluster: cluster, Settled: m.settled}
 	preemptor := &control.Preemptor{
 		Live: m.live, Kube: p.kube, Teller: teller, Log: p.log, Most: preempts, Settled: m.settled,
 	}
-	planner := &control.Planner{
-		Live: m.live, Kube: p.kube, Teller: teller, Log: p.log, Batch: batch, Parallel: 1, Preemptor: preemptor,
-	}
 	reaper := &control.Reaper{Live: m.live, Kube: p.kube, Log: p.log}
+	planner := &control.Planner{
+		Live: m.live, Kube: p.kube, Teller: teller, Log: p.log, Batch: batch, Parallel: 1, Preemptor: preemptor, Reopen: reaper.Reopen,
+	}
 	holds := &control.Holds{Live: m.live, Kube: p.kube, Log: p.log, Age: holdAge}
 	providers := &control.Providers{
 		Live: m.live, Kube: p.kube, Backends: p.backends, Log: p.log, Machines: p.machines,

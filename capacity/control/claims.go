@@ -30,6 +30,8 @@ type Claims struct {
 	Cluster types.UID
 	// Now is read before and after calls to a provider, which may take long.
 	Now func() time.Time
+	// Settled is nil when the place filter answers; a nil function means always.
+	Settled func() error
 	// Leading is asked before each effect; nil means always. A process that was stopped and goes on finds out here.
 	Leading func() bool
 
@@ -111,6 +113,7 @@ func (r *Claims) remember(uid types.UID) *progress {
 func (r *Claims) observe(claim *v1alpha1.NodeClaim, p *progress, h heard) lifecycle.Observed {
 	o := lifecycle.Observed{Machine: p.machine, Outcome: h.outcome, Asked: p.asked, PodsFresh: h.looked}
 	o.Node, o.NodeBy = r.node(claim)
+	o.Unheard = claim.Status.State == v1alpha1.ClaimDraining && (r.Settled != nil && r.Settled() != nil || r.Live.Unheard(r.Now()))
 	if o.Node == nil {
 		return o
 	}

@@ -34,6 +34,9 @@ type Planner struct {
 	Settled func() error
 	// Observe is told about each pass; nil is allowed.
 	Observe func(Pass)
+	// Reopen takes releases back that these shortfalls have use for, and says whether there were some and whether all are
+	// taken back; nil takes none back.
+	Reopen func(context.Context, *capacity.View) (some, ok bool)
 	// Preemptor takes over the pods for which no pool may grow; nil leaves them alone.
 	Preemptor *Preemptor
 
@@ -113,7 +116,11 @@ func shortest(a, b time.Duration) time.Duration {
 // pass plans for all shortfalls. While the batch window is open it only wakes pods that fit.
 func (p *Planner) pass(ctx context.Context, now time.Time, buy bool) {
 	p.followNominated(now)
-	v := p.Live.View()
+	v, ok := p.reopened(ctx)
+	if !ok {
+		p.due = now.Add(buyEvery) // the batch is not planned: its window stays closed
+		return
+	}
 	plan := capacity.PlanWithin(v, now, p.Effort)
 	if plan.Next > 0 {
 		p.due = now.Add(plan.Next)
@@ -146,6 +153,20 @@ func (p *Planner) pass(ctx context.Context, now time.Time, buy bool) {
 	if p.Observe != nil {
 		p.Observe(pass)
 	}
+}
+
+// reopened is the view in which every closing node that a shortfall has use for is about to open again: no machine is
+// bought beside it.
+func (p *Planner) reopened(ctx context.Context) (v *capacity.View, ok bool) {
+	v = p.Live.View()
+	if len(v.Shortfalls) == 0 || p.Reopen == nil {
+		return v, true
+	}
+	some, ok := p.Reopen(ctx, v)
+	if some {
+		v = p.Live.View()
+	}
+	return v, ok
 }
 
 // create writes the intents. The API server refuses a slot that is taken: then the view was old, and the next plan is

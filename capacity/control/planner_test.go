@@ -348,3 +348,22 @@ func TestTheTellerSendsWakeUpsFirstAndOnlySoMany(t *testing.T) {
 	require.Zero(t, d.teller.Tick(context.Background(), start))
 	require.Len(t, d.kube.conditions, 5)
 }
+
+// A closing node that a pod has use for opens again. Until it is known whether it does, nothing is bought for that pod.
+func TestNothingIsBoughtWhileAReleaseIsTakenBack(t *testing.T) {
+	d := newDesk()
+	some, ok := true, false
+	d.planner.Reopen = func(context.Context, *capacity.View) (bool, bool) { return some, ok }
+	d.call(t, "a", "3", start)
+	now := start.Add(time.Second)
+	for range 5 {
+		next := d.tick(now)
+		require.Empty(t, d.kube.claims, "the claim was another by then")
+		require.Positive(t, next)
+		require.LessOrEqual(t, next, 100*time.Millisecond)
+		now = now.Add(next)
+	}
+	some, ok = false, true
+	d.tick(now)
+	require.Len(t, d.kube.claims, 1, "no node opens for it")
+}

@@ -62,9 +62,20 @@ func (r *Reaper) release(ctx context.Context, release reaper.Release, now time.T
 	r.Log.Info("releasing node", "claim", claim.Name, "node", node, "reason", release.Reason, "pods", len(release.Pods))
 }
 
+// Reopen takes back the releases that these shortfalls have use for, before anything is bought for them. It says whether
+// there were any; where one could not be taken back, because its claim is about to be another, ok is false: what is to be
+// bought is not known yet.
+func (r *Reaper) Reopen(ctx context.Context, v *capacity.View) (some, ok bool) {
+	ok = true
+	for _, back := range reaper.Reopenings(v) {
+		some, ok = true, r.reopen(ctx, back) && ok
+	}
+	return some, ok
+}
+
 // reopen withdraws a release. The version that was decided on is the fence: a claim whose machine is already being given back
-// has another one.
-func (r *Reaper) reopen(ctx context.Context, back reaper.Reopening) {
+// has another one. It returns false when the claim is about to be another.
+func (r *Reaper) reopen(ctx context.Context, back reaper.Reopening) bool {
 	c := back.Claim.DeepCopy()
 	c.Spec.Release = nil
 	updated, err := r.Kube.UpdateClaim(ctx, c)
@@ -72,8 +83,9 @@ func (r *Reaper) reopen(ctx context.Context, back reaper.Reopening) {
 		if !Conflict(err) {
 			r.Log.Error("could not withdraw the release", "claim", c.Name, "node", c.Status.NodeName, "error", err)
 		}
-		return
+		return !Conflict(err)
 	}
 	r.Live.SetClaim(updated)
 	r.Log.Info("reopening node", "claim", c.Name, "node", c.Status.NodeName, "reason", back.Reason)
+	return true
 }

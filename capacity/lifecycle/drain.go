@@ -24,6 +24,9 @@ func draining(s *step) {
 	case s.lost(), !s.closed():
 	case len(s.o.Pods) > 0:
 		s.awaitPods()
+	case s.o.Unheard && !s.deleted():
+		s.say("node " + s.c.Status.NodeName + " is closed and empty, pods that came a moment ago are waited for")
+		s.wake(unheardAgain)
 	case !s.o.PodsFresh:
 		s.do(LookPods{Node: s.c.Status.NodeName})
 		s.wake(evictAgain)

@@ -12,6 +12,7 @@ import (
 
 var (
 	startingTaint  = corev1.Taint{Key: v1alpha1.StartingTaint, Effect: corev1.TaintEffectNoSchedule}
+	cordonTaint    = corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	releasingTaint = corev1.Taint{Key: v1alpha1.ReleasingTaint, Effect: corev1.TaintEffectNoSchedule}
 )
 
@@ -53,13 +54,16 @@ func startingNode(node *corev1.Node) *corev1.Node {
 	return n
 }
 
-// OpenNode is the Node without our taints and without our cordon; a cordon that somebody else set stays.
+// OpenNode is the Node without our taints and without our cordon; a cordon that somebody else set stays. The taint that
+// kube-controller-manager adds to a cordoned Node goes with the cordon: it would take it off itself, but only after a while,
+// and until then no pod fits.
 func OpenNode(node *corev1.Node) *corev1.Node {
 	n := node.DeepCopy()
 	n.Spec.Taints = withoutTaint(withoutTaint(n.Spec.Taints, startingTaint), releasingTaint)
 	if _, ours := n.Annotations[v1alpha1.CordonedAnnotation]; ours {
 		delete(n.Annotations, v1alpha1.CordonedAnnotation)
 		n.Spec.Unschedulable = false
+		n.Spec.Taints = withoutTaint(n.Spec.Taints, cordonTaint)
 	}
 	return n
 }

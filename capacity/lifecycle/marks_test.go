@@ -96,9 +96,11 @@ func TestACordonOfSomebodyElseStays(t *testing.T) {
 	require.NotContains(t, n.Annotations, v1alpha1.CordonedAnnotation)
 	s.claim, s.seen.Node = r.Claim, n
 	s.claim.Spec.Release = nil
+	kubernetes := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+	n.Spec.Taints = append(n.Spec.Taints, kubernetes)
 	n, _ = updated(t, s)
 	require.True(t, n.Spec.Unschedulable)
-	require.Equal(t, []corev1.Taint{s.claim.Spec.Taints[0]}, n.Spec.Taints)
+	require.Equal(t, []corev1.Taint{s.claim.Spec.Taints[0], kubernetes}, n.Spec.Taints)
 }
 
 func TestOurCordonIsUndoneExactly(t *testing.T) {
@@ -111,6 +113,7 @@ func TestOurCordonIsUndoneExactly(t *testing.T) {
 	require.Contains(t, n.Spec.Taints, corev1.Taint{Key: v1alpha1.ReleasingTaint, Effect: corev1.TaintEffectNoSchedule})
 	s.claim, s.seen.Node = r.Claim, n
 	s.claim.Spec.Release = nil
+	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
 	n, _ = updated(t, s)
-	require.Equal(t, open, n)
+	require.Equal(t, open, n, "and the taint that kube-controller-manager put on for it")
 }

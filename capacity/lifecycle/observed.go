@@ -25,6 +25,10 @@ type Observed struct {
 	// Attached are the volumes attached to the Node.
 	Attached []string
 
+	// Unheard says that pods may wait that nobody has said anything of yet: the filter does not answer after a start, or a
+	// pod came a moment ago. A release that may still be withdrawn does not become final meanwhile.
+	Unheard bool
+
 	// Machine is what the provider last said of this claim. The zero value is Unseen.
 	Machine Sighting
 	// Outcome is the result of the provider call made since the last step, nil when there was none.

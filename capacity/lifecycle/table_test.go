@@ -364,6 +364,12 @@ func TestReadyAndDraining(t *testing.T) {
 			s.seen.PodsFresh = true
 		}, draining, nil, time.Second, ""},
 		{"looks again uncached when it seems empty", draining, nil, draining, []string{"look at the pods of node n"}, 5 * time.Second, ""},
+		{"does not look while pods wait that nobody has heard of", draining, func(s *scene) { s.seen.Unheard = true }, draining, nil,
+			500 * time.Millisecond, "pods that came a moment ago are waited for"},
+		{"looks all the same when it is deleted", draining, func(s *scene) { s.seen.Unheard = true; s.deleted() }, draining,
+			[]string{"look at the pods of node n"}, 5 * time.Second, ""},
+		{"does not go on a look from before such a pod came", draining, func(s *scene) { s.seen.Unheard, s.seen.PodsFresh = true, true }, draining,
+			nil, 500 * time.Millisecond, ""},
 		{"lets the machine go when that look found none", draining, func(s *scene) { s.seen.PodsFresh = true }, releasing, nil,
 			2 * time.Second, "takes machine vm-1 back"},
 		{"waits for pods and evicts none when idle", draining, func(s *scene) { s.pods(2); s.seen.PodsFresh = true }, draining, nil,

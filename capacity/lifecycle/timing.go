@@ -27,6 +27,8 @@ const (
 	// detachTimeout is how long an empty node's volumes are waited for, detachAgain how often they are looked at.
 	detachTimeout = 2 * time.Minute
 	detachAgain   = 2 * time.Second
+	// unheardAgain is how often it is looked whether every pod was heard of.
+	unheardAgain = 500 * time.Millisecond
 	// lateNode is how long a Node that registered in its machine's last moment has to show up.
 	lateNode = 2 * time.Second
 	// lateCreate is how long a creation whose answer was lost may still be carried out.

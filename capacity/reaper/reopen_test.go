@@ -22,7 +22,10 @@ func (w *world) closed(i int, since time.Duration, change ...func(*v1alpha1.Node
 	}}, change...)...)
 	w.mark(i, func(n *corev1.Node) {
 		n.Annotations = map[string]string{v1alpha1.CordonedAnnotation: "true"}
-		n.Spec.Taints = []corev1.Taint{{Key: v1alpha1.ReleasingTaint, Effect: corev1.TaintEffectNoSchedule}}
+		n.Spec.Taints = []corev1.Taint{
+			{Key: v1alpha1.ReleasingTaint, Effect: corev1.TaintEffectNoSchedule},
+			{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}, // kube-controller-manager's answer to the cordon
+		}
 		n.Spec.Unschedulable = true
 	})
 }

@@ -120,17 +120,18 @@ func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 	metrics := newMetrics(p.metrics, p.live)
 	teller := &control.Teller{Kube: cluster, Log: p.log, Burst: 100, Every: 100 * time.Millisecond}
 	preemptor := newPreemptor(p, cluster, teller)
+	reaper := &control.Reaper{Live: p.live, Kube: cluster, Log: p.log}
 	return &control.Loops{
 		Live: p.live, Log: p.log, Workers: 16, Teller: teller, Preemptor: preemptor,
 		Claims: &control.Claims{
 			Live: p.live, Kube: cluster, Nodes: p.feed, Backends: p.backends, Log: p.log, Now: time.Now,
-			Leading: p.leading,
+			Leading: p.leading, Settled: p.settled,
 		},
 		Planner: &control.Planner{
 			Live: p.live, Kube: cluster, Teller: teller, Log: p.log, Batch: p.flags.batch, Effort: p.flags.planEffort, Parallel: 8,
-			Settled: p.settled, Observe: metrics.observePass, Preemptor: preemptor,
+			Settled: p.settled, Observe: metrics.observePass, Preemptor: preemptor, Reopen: reaper.Reopen,
 		},
-		Reaper: &control.Reaper{Live: p.live, Kube: cluster, Log: p.log},
+		Reaper: reaper,
 		Holds:  &control.Holds{Live: p.live, Kube: cluster, Log: p.log, Age: 30 * time.Second},
 		Providers: &control.Providers{
 			Live: p.live, Kube: cluster, Backends: p.backends, Log: p.log, Machines: metrics.observeMachines,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"time"
 
 	"sigs.k8s.io/yaml"
 )
@@ -91,6 +92,13 @@ func (c SchedulerConfig) WithClientSpeed(qps float64, burst int) SchedulerConfig
 // WithoutLeaderElection is for a scheduler that has no second one.
 func (c SchedulerConfig) WithoutLeaderElection() SchedulerConfig {
 	c.section("leaderElection")["leaderElect"] = false
+	return c
+}
+
+// WithLease sets how long a leader may be silent, and how often leaders and others look.
+func (c SchedulerConfig) WithLease(lasts, renew, retry time.Duration) SchedulerConfig {
+	e := c.section("leaderElection")
+	e["leaseDuration"], e["renewDeadline"], e["retryPeriod"] = lasts.String(), renew.String(), retry.String()
 	return c
 }
 
