@@ -57,6 +57,8 @@ type Config struct {
 	MaxInFlight int
 	// Timeout ends a call that takes longer, reading its body included.
 	Timeout time.Duration
+	// Observe, where given, is told of every call after its answer was written. It must not block.
+	Observe func(Observation)
 }
 
 func (c Config) withDefaults() Config {

@@ -33,6 +33,7 @@ type call struct {
 	// number rises with the order of arrival, over all verbs.
 	number uint64
 	body   []byte
+	seen   *Observation // nil unless somebody observes
 }
 
 // verb decides one call and appends its answer. The body is gone when it returns.
@@ -43,27 +44,44 @@ func (g *gate) serve(name string, v verb, checks ...func() error) http.HandlerFu
 	return func(raw http.ResponseWriter, r *http.Request) {
 		number, start := g.arrivals.Add(1), g.cfg.Now()
 		w := middleware.NewWrapResponseWriter(raw, r.ProtoMajor)
+		var seen *Observation
+		if g.cfg.Observe != nil {
+			seen = &Observation{Verb: name, Number: number}
+		}
 		defer func() {
 			if p := recover(); p != nil {
+				seen.fails(&refusal{cause: causeInternal})
 				g.panicked(w, name, p)
 			}
-			g.metrics.duration.WithLabelValues(name).Observe(g.cfg.Now().Sub(start).Seconds())
+			took := g.cfg.Now().Sub(start)
+			g.metrics.duration.WithLabelValues(name).Observe(took.Seconds())
 			g.metrics.requests.WithLabelValues(name, strconv.Itoa(w.Status())).Inc()
+			if seen != nil {
+				seen.Took = took
+				g.cfg.Observe(*seen)
+			}
 		}()
-		if !g.enter() {
-			w.Header().Set("Retry-After", "1")
-			g.refuse(w, name, &refusal{http.StatusServiceUnavailable, causeInFlight, "too many calls at a time"})
-			return
-		}
-		defer g.leave()
-		if err := g.admit(r, checks); err != nil {
-			g.refuse(w, name, err)
-			return
-		}
-		if err := g.answer(w, r, v, number); err != nil {
-			g.refuse(w, name, refusalOf(err))
+		if no := g.pass(w, r, v, call{number: number, seen: seen}, checks); no != nil {
+			seen.fails(no)
+			g.refuse(w, name, no)
 		}
 	}
+}
+
+// pass takes a call through, or says why it gets no decision.
+func (g *gate) pass(w http.ResponseWriter, r *http.Request, v verb, c call, checks []func() error) *refusal {
+	if !g.enter() {
+		w.Header().Set("Retry-After", "1")
+		return &refusal{http.StatusServiceUnavailable, causeInFlight, "too many calls at a time"}
+	}
+	defer g.leave()
+	if no := g.admit(r, checks); no != nil {
+		return no
+	}
+	if err := g.answer(w, r, v, c); err != nil {
+		return refusalOf(err)
+	}
+	return nil
 }
 
 func (g *gate) enter() bool {
@@ -102,7 +120,7 @@ func (g *gate) admit(r *http.Request, checks []func() error) *refusal {
 }
 
 // answer reads the body, asks the verb and writes what it says, all within the timeout.
-func (g *gate) answer(w http.ResponseWriter, r *http.Request, v verb, number uint64) error {
+func (g *gate) answer(w http.ResponseWriter, r *http.Request, v verb, c call) error {
 	ctx, cancel := context.WithTimeout(r.Context(), g.cfg.Timeout)
 	defer cancel()
 	if deadline, ok := ctx.Deadline(); ok {
@@ -115,7 +133,8 @@ func (g *gate) answer(w http.ResponseWriter, r *http.Request, v verb, number uin
 	if err := in.read(w, r, g.cfg.MaxBody); err != nil {
 		return unread(err, g.cfg.MaxBody)
 	}
-	answer, err := v(ctx, call{number: number, body: in.bytes}, out.bytes)
+	c.body = in.bytes
+	answer, err := v(ctx, c, out.bytes)
 	if err != nil {
 		return err
 	}

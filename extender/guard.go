@@ -18,6 +18,7 @@ func (v vetoer) filter(_ context.Context, c call, answer []byte) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
+	c.seen.sees(pod.UID, len(r.names))
 	vetoes := make([]capacity.Reason, len(r.names))
 	passed := make([]int, 0, len(r.names))
 	for i := range r.names {
@@ -25,6 +26,7 @@ func (v vetoer) filter(_ context.Context, c call, answer []byte) ([]byte, error)
 			passed = append(passed, i)
 		}
 	}
+	c.seen.answers("", len(passed), vetoes)
 	return appendFiltered(answer, r, passed, vetoes), nil
 }
 
@@ -50,5 +52,7 @@ func (v vetoer) prioritize(_ context.Context, c call, answer []byte) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
+	c.seen.sees(pod.UID, len(r.names))
+	c.seen.answers("", len(r.names), nil)
 	return appendScores(answer, r.names, v.core.Preferences(pod, r.names, extenderv1.MaxExtenderPriority)), nil
 }

@@ -23,6 +23,7 @@ func (p placer) filter(ctx context.Context, c call, answer []byte) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
+	c.seen.sees(pod.UID, len(r.names))
 	placed, err := p.core.Place(ctx, capacity.Call{Number: c.number, Pod: pod, Nodes: r.names, Now: p.now()})
 	var odd *capacity.OfferError
 	if errors.As(err, &odd) {
@@ -39,6 +40,7 @@ func (p placer) filter(ctx context.Context, c call, answer []byte) ([]byte, erro
 	if i := slices.Index(r.names, placed.Node); i >= 0 {
 		passed = []int{i}
 	}
+	c.seen.answers(placed.Node, len(passed), placed.Refused)
 	return appendFiltered(answer, r, passed, placed.Refused), nil
 }
 

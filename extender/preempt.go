@@ -26,9 +26,11 @@ func (v vetoer) preempt(_ context.Context, c call, answer []byte) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
+	c.seen.sees(p.pod.UID, len(p.victims))
 	maps.DeleteFunc(p.victims, func(name string, victims *extenderv1.MetaVictims) bool {
 		return victims == nil || len(victims.Pods) == 0 || v.core.Veto(p.pod, name) != capacity.Reason{}
 	})
+	c.seen.answers("", len(p.victims), nil)
 	encoded, err := json.Marshal(extenderv1.ExtenderPreemptionResult{NodeNameToMetaVictims: p.victims})
 	if err != nil {
 		return nil, fmt.Errorf("encode the answer: %w", err)

@@ -39,6 +39,9 @@ func (w *World) build() error {
 	w.scheduler.exact = o.Exact
 	w.kube = &kube{api: w.api, evict: w.pods.evict, record: w.event}
 	w.api.watch(0, w.note)
+	if o.Observe != nil {
+		w.api.watch(0, func(c change) { o.Observe(c.object(), c.gone()) })
+	}
 	if t := o.Timeline; t != nil {
 		w.api.watch(0, func(c change) { t.see(c, w.agenda.now.Sub(Zero)) })
 	}
@@ -46,11 +49,13 @@ func (w *World) build() error {
 		p = p.DeepCopy()
 		w.api.stamp(p)
 		w.api.providers[p.Name] = p
+		w.api.publish(change{fresh: p})
 	}
 	for _, p := range o.Pools {
 		p = p.DeepCopy()
 		w.api.stamp(p)
 		w.api.pools[p.Name] = p
+		w.api.publish(change{fresh: p})
 	}
 	return nil
 }
@@ -76,6 +81,7 @@ func (w *World) populate() {
 		set = set.DeepCopy()
 		w.api.stamp(set)
 		w.api.daemons = append(w.api.daemons, set)
+		w.api.publish(change{fresh: set})
 		w.pods.daemons = append(w.pods.daemons, &daemon{set: set, rule: capacity.NewDaemon(set)})
 	}
 	for _, n := range o.Nodes {

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/policy"
@@ -48,6 +49,8 @@ type Options struct {
 	Log *slog.Logger
 	// Note is told what happens, as it happens.
 	Note func(Note)
+	// Observe is told of every version of an object and of its end, as a recorder wants it.
+	Observe func(o metav1.Object, gone bool)
 	// Timeline, where given, is filled for whoever wants to draw what happened.
 	Timeline *Timeline
 }

@@ -90,6 +90,7 @@ func objectWith(pool *v1alpha1.NodePool, path string, value any) (object, error)
 		return object{}, err
 	}
 	delete(content, "status")
+	content["apiVersion"], content["kind"] = v1alpha1.GroupVersion.String(), "NodePool"
 	if n, ok := value.(int); ok {
 		value = int64(n)
 	}

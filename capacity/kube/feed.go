@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -29,6 +30,7 @@ import (
 type Feed struct {
 	cache    cache.Cache
 	sources  []source // what goes into live without a cache
+	pods     *podStore
 	live     *capacity.Live
 	nodes    toolscache.Indexer
 	troubles *troubles
@@ -40,7 +42,12 @@ type Feed struct {
 	// OnClaim and OnNode are called after Live knows; they must not block. Set them before Run.
 	OnClaim func(name string)
 	OnNode  func(node *corev1.Node, gone bool)
+	observe func(o metav1.Object, gone bool)
 }
+
+// Observe has a recorder told of every version of pods, nodes, claims, pools, Providers and DaemonSets, and of their end.
+// It must not block, nor change what it is given. Call it before Run.
+func (f *Feed) Observe(tell func(o metav1.Object, gone bool)) { f.observe, f.pods.observe = tell, tell }
 
 // NewFeed makes a Feed; Run starts it.
 func NewFeed(config *rest.Config, scheme *runtime.Scheme, live *capacity.Live) (*Feed, error) {
@@ -57,9 +64,10 @@ func NewFeed(config *rest.Config, scheme *runtime.Scheme, live *capacity.Live) (
 	}
 	f := &Feed{
 		cache: c, live: live, troubles: t, waiting: map[string]toolscache.InformerSynced{},
-		OnClaim: func(string) {}, OnNode: func(*corev1.Node, bool) {},
+		OnClaim: func(string) {}, OnNode: func(*corev1.Node, bool) {}, observe: func(metav1.Object, bool) {},
 	}
-	f.sources = sources(cs, live, newPodStore(live, time.Now), t)
+	f.pods = newPodStore(live, time.Now)
+	f.sources = sources(cs, live, f.pods, t)
 	for _, s := range f.sources {
 		f.waiting[s.resource] = s.synced
 	}
@@ -163,14 +171,21 @@ func (f *Feed) await(resource string, synced toolscache.InformerSynced) {
 
 func (f *Feed) handler(set, forget func(any)) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    set,
-		UpdateFunc: func(_, fresh any) { set(fresh) },
+		AddFunc:    func(o any) { set(o); f.tell(o, false) },
+		UpdateFunc: func(_, fresh any) { set(fresh); f.tell(fresh, false) },
 		DeleteFunc: func(o any) {
 			if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 				o = gone.Obj
 			}
 			forget(o)
+			f.tell(o, true)
 		},
+	}
+}
+
+func (f *Feed) tell(o any, gone bool) {
+	if object, ok := o.(metav1.Object); ok {
+		f.observe(object, gone)
 	}
 }
 

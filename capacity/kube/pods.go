@@ -17,9 +17,10 @@ import (
 // podStore takes what a watch on pods delivers straight into the live view. A cluster has tens of thousands of pods, and
 // most of a pod is what its containers run: an informer's cache of them would be larger than all the rest of Muster.
 type podStore struct {
-	live   *capacity.Live
-	now    func() time.Time
-	synced atomic.Bool
+	live    *capacity.Live
+	now     func() time.Time
+	observe func(o metav1.Object, gone bool)
+	synced  atomic.Bool
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]types.UID
@@ -28,7 +29,9 @@ type podStore struct {
 var _ toolscache.TransformingStore = (*podStore)(nil)
 
 func newPodStore(live *capacity.Live, now func() time.Time) *podStore {
-	return &podStore{live: live, now: now, known: map[types.NamespacedName]types.UID{}}
+	return &podStore{
+		live: live, now: now, observe: func(metav1.Object, bool) {}, known: map[types.NamespacedName]types.UID{},
+	}
 }
 
 // compiled is a pod of the first list on its way into the view: its key for the reflector, and what the core keeps.
@@ -51,6 +54,7 @@ func (s *podStore) Transformer() toolscache.TransformFunc {
 }
 
 func (s *podStore) compile(pod *corev1.Pod) *compiled {
+	s.observe(pod, false)
 	return &compiled{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		pod:        s.live.Compile(pod),
@@ -75,7 +79,7 @@ func (s *podStore) Update(o any) error {
 func (s *podStore) take(c *compiled) {
 	key := types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
 	if before, there := s.known[key]; there && before != c.UID {
-		s.live.ForgetPod(before)
+		s.forget(key, before)
 	}
 	s.known[key] = c.UID
 	s.live.TakePod(c.pod, s.now())
@@ -89,9 +93,15 @@ func (s *podStore) Delete(o any) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.known, types.NamespacedName{Namespace: c.Namespace, Name: c.Name})
-	s.live.ForgetPod(c.UID)
+	key := types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
+	delete(s.known, key)
+	s.forget(key, c.UID)
 	return nil
+}
+
+func (s *podStore) forget(key types.NamespacedName, uid types.UID) {
+	s.live.ForgetPod(uid)
+	s.observe(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: uid}}, true)
 }
 
 // Replace takes in a whole list: what is not in it is gone.
@@ -110,7 +120,7 @@ func (s *podStore) Replace(list []any, _ string) error {
 	for key, uid := range s.known {
 		if !there[uid] {
 			delete(s.known, key)
-			s.live.ForgetPod(uid)
+			s.forget(key, uid)
 		}
 	}
 	s.synced.Store(true)

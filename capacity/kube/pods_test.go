@@ -85,3 +85,19 @@ func TestWhatIsNoPodIsAnError(t *testing.T) {
 	store, _ := newStore(t)
 	require.ErrorContains(t, store.Add(&corev1.Node{}), "*v1.Node")
 }
+
+func TestWhoeverRecordsHearsOfEveryPod(t *testing.T) {
+	store, _ := newStore(t)
+	var heard []string
+	store.observe = func(o metav1.Object, gone bool) {
+		heard = append(heard, map[bool]string{false: "+", true: "-"}[gone]+string(o.GetUID()))
+	}
+	first, err := store.Transformer()(podNamed("a", "1", "1"))
+	require.NoError(t, err)
+	require.NoError(t, store.Replace([]any{first}, "1"))
+	require.NoError(t, store.Update(podNamed("b", "2", "2")))
+	require.NoError(t, store.Update(podNamed("b", "3", "3")))
+	require.NoError(t, store.Delete(podNamed("a", "1", "4")))
+	require.NoError(t, store.Replace(nil, "9"))
+	require.Equal(t, []string{"+1", "+2", "+3", "-2", "+1", "-1", "-3"}, heard, "the end of each is told, seen or not")
+}

@@ -30,6 +30,7 @@ import (
 	"github.com/muster-sh/muster/capacity/kube"
 	"github.com/muster-sh/muster/extender"
 	"github.com/muster-sh/muster/provider/sim"
+	"github.com/muster-sh/muster/replay/recording"
 )
 
 // serve wires the parts and runs them until ctx ends or one of them fails.
@@ -62,6 +63,7 @@ type program struct {
 	backends *backends
 	hosts    *hostMaker
 	metrics  *prometheus.Registry
+	recorder *recording.Writer // nil where nothing is recorded
 }
 
 func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slog.Logger) (*program, error) {
@@ -97,6 +99,9 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 	p.backends.warn = func(about *v1alpha1.Provider, reason, message string) {
 		cluster.Event(control.Subject{Kind: "Provider", PodReference: v1alpha1.PodReference{Name: about.Name, UID: about.UID}},
 			true, reason, message)
+	}
+	if err := p.record(); err != nil {
+		return nil, err
 	}
 	p.loops = newLoops(p, cluster)
 	p.feed.OnClaim, p.feed.OnNode = p.loops.Wake, p.loops.WakeNode
@@ -160,6 +165,9 @@ func (p *program) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.feed.Run(ctx) })
 	group.Go(func() error { return p.events.Run(ctx) })
+	if p.recorder != nil {
+		group.Go(func() error { return p.recorder.Run(ctx) })
+	}
 	group.Go(func() error { return p.follow(ctx) })
 	group.Go(func() error {
 		s := extender.Server{Handler: p.handler(), TLS: p.flags.tls, Logger: p.log, Grace: grace}
@@ -179,6 +187,7 @@ func (p *program) handler() http.Handler {
 	return extender.New(extender.Config{
 		Core: p.live, Ready: p.ready, Settled: p.settled, Now: time.Now,
 		Logger: p.log, Registerer: p.metrics, MaxBody: p.flags.maxBody, MaxInFlight: p.flags.maxInFlight,
+		Observe: p.observeCall(),
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 type replayFlags struct {
 	pools, sweeps   []string
 	trace, nodes    string
+	recording       string
 	from, until     float64
 	seed            int64
 	gpu             string
@@ -31,9 +32,9 @@ type replayFlags struct {
 func newReplayCommand(stdout, stderr io.Writer) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
-		Use:   "replay --pools FILE --trace FILE",
-		Short: "Run a trace of pods against policies in virtual time, and say what was bought and how long pods waited",
-		Long: `Replay runs the pods of a trace through the same handlers, planner, lifecycle and reaper as serve does, in virtual
+		Use:   "replay --pools FILE --trace FILE | replay --recording FOLDER",
+		Short: "Run a trace or a recording against policies in virtual time, and say what was bought and how long pods waited",
+		Long: `Replay runs the pods of a trace, or of what muster serve --record wrote, through the same handlers, planner, lifecycle and reaper as serve does, in virtual
 time and on simulated machines. It talks to nobody. The same input and seed give the same output.
 
 Each --pools is a policy; several are compared. --sweep makes of each policy one for each value of a field of its pools.
@@ -62,6 +63,7 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.wait, "wait", string(replay.WaitMean), "the wait that is set against cost: mean, p50, p90, p99 or max")
 	fs.StringVar(&f.html, "html", "", "file to draw what happened to: one page that needs no network")
 	fs.StringVar(&f.trace, "trace", "", "CSV file of pods, plain or gzip")
+	fs.StringVar(&f.recording, "recording", "", "what muster serve --record wrote, instead of a trace: its own pools are a policy, --pools are set beside")
 	fs.StringVar(&f.nodes, "nodes", "", "nodes that exist already: a CSV file, or a saved cluster in YAML or JSON")
 	fs.Float64Var(&f.from, "from", 0, "leave out pods that arrived earlier, in seconds of the trace")
 	fs.Float64Var(&f.until, "until", 0, "leave out pods that arrived then or later, in seconds of the trace; 0 is no bound")
@@ -71,11 +73,6 @@ func (f *replayFlags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.lenient, "lenient", false, "leave out bad rows of the trace and count them")
 	fs.BoolVar(&f.exact, "exact", false, "try a refused pod again at every event, as kube-scheduler does; much slower")
 	fs.StringVar(&f.progress, "progress", "auto", "show progress on stderr: auto (when it is a terminal), on or off")
-	for _, name := range []string{"pools", "trace"} {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // a flag that was not defined above
-		}
-	}
 }
 
 // check refuses flags that make no sense.
@@ -92,6 +89,9 @@ func (f *replayFlags) check(stderr io.Writer) error {
 	case !(f.until >= 0 && f.until <= 9e9) || f.until > 0 && f.until <= f.from:
 		return fmt.Errorf("--until %g: use seconds later than --from, at most 9e9, or 0 for no bound", f.until)
 	}
+	if err := f.checkInput(); err != nil {
+		return err
+	}
 	switch f.progress {
 	case "auto":
 		f.progressVisible = isTerminal(stderr)
@@ -105,25 +105,29 @@ func (f *replayFlags) check(stderr io.Writer) error {
 }
 
 func runReplay(ctx context.Context, f replayFlags, stdout, stderr io.Writer) error {
-	runs, err := readPolicies(f.pools, f.sweeps)
+	in, err := f.openInput()
+	if err != nil {
+		return err
+	}
+	runs, err := readPolicies(in.policies(), f.pools, f.sweeps)
 	if err != nil {
 		return err
 	}
 	show := newProgress(f.progressVisible, stderr, len(runs))
-	worlds, trace, closeTraces, err := openWorlds(f, runs)
+	worlds, closeInputs, err := openWorlds(f, in, runs)
 	if err != nil {
 		return err
 	}
-	defer closeTraces()
+	defer closeInputs()
 	err = show.runAll(ctx, worlds)
 	interrupted := errors.Is(err, context.Canceled)
 	if err != nil && !interrupted {
 		return err
 	}
-	tellSkipped(trace, stderr)
+	in.tell(stderr)
 	comparison, lines := compareWorlds(runs, worlds, replay.WaitFigure(f.wait), interrupted)
 	if f.html != "" {
-		draw := func(w io.Writer) error { return page.Write(w, pageTitle(f), comparison, lines) }
+		draw := func(w io.Writer) error { return page.Write(w, in.title(), comparison, lines) }
 		if err := writeFile(f.html, draw); err != nil {
 			return fmt.Errorf("--html: %w", err)
 		}
@@ -132,14 +136,3 @@ func runReplay(ctx context.Context, f replayFlags, stdout, stderr io.Writer) err
 }
 
 func seconds(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }
-
-func tellSkipped(trace *replay.Trace, stderr io.Writer) {
-	if trace.Skipped > 0 {
-		fmt.Fprintf(stderr, "left out %d bad rows\n", trace.Skipped)
-	}
-	for _, column := range []string{"max_per_node", "exclusive", "nic_pct"} {
-		if n := trace.Ignored[column]; n > 0 {
-			fmt.Fprintf(stderr, "column %s has no counterpart: %d values had no effect\n", column, n)
-		}
-	}
-}

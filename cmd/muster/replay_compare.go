@@ -4,13 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/muster-sh/muster/replay"
 )
 
-// openWorlds makes a world for each policy. Each reads the trace for itself, so that none waits for another.
-func openWorlds(f replayFlags, runs []policyRun) (worlds []*replay.World, trace *replay.Trace, closeAll func(), err error) {
+// openWorlds makes a world for each policy.
+func openWorlds(f replayFlags, in input, runs []policyRun) (worlds []*replay.World, closeAll func(), err error) {
 	var closers []func()
 	closeAll = func() {
 		for _, c := range closers {
@@ -18,37 +17,24 @@ func openWorlds(f replayFlags, runs []policyRun) (worlds []*replay.World, trace 
 		}
 	}
 	for _, run := range runs {
-		load, closeTrace, err := openTrace(f, run.pools)
+		options, closeInput, err := in.options(run.pools)
 		if err != nil {
 			closeAll()
-			return nil, nil, nil, fmt.Errorf("read --trace: %w", err)
+			return nil, nil, err
 		}
-		trace, closers = load, append(closers, closeTrace)
-		world, err := openWorld(f, run, load)
+		closers = append(closers, closeInput)
+		options.Seed, options.Exact = f.seed, f.exact
+		if f.html != "" {
+			options.Timeline = replay.NewTimeline()
+		}
+		world, err := replay.New(options)
 		if err != nil {
 			closeAll()
-			return nil, nil, nil, err
+			return nil, nil, fmt.Errorf("begin the replay: %w", err)
 		}
 		worlds = append(worlds, world)
 	}
-	return worlds, trace, closeAll, nil
-}
-
-func openWorld(f replayFlags, run policyRun, trace *replay.Trace) (*replay.World, error) {
-	options := replay.Options{
-		Pools: run.pools.Pools, Providers: run.pools.Providers, Load: trace, Seed: f.seed, Exact: f.exact,
-	}
-	if f.html != "" {
-		options.Timeline = replay.NewTimeline()
-	}
-	if err := readReplayNodes(f, &options); err != nil {
-		return nil, fmt.Errorf("read --nodes: %w", err)
-	}
-	world, err := replay.New(options)
-	if err != nil {
-		return nil, fmt.Errorf("read --trace: %w", err)
-	}
-	return world, nil
+	return worlds, closeAll, nil
 }
 
 // compareWorlds sums the worlds up as they stand.
@@ -64,8 +50,6 @@ func compareWorlds(runs []policyRun, worlds []*replay.World, figure replay.WaitF
 	}
 	return replay.Compare(outcomes, figure), lines
 }
-
-func pageTitle(f replayFlags) string { return "Replay of " + filepath.Base(f.trace) }
 
 // writeReplay writes a comparison, or the plain summary of a policy that has none beside it.
 func writeReplay(c replay.Comparison, output string, w io.Writer) error {

@@ -1,30 +1,125 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/muster-sh/muster/api/manifest"
 	"github.com/muster-sh/muster/replay"
 )
 
-func openTrace(f replayFlags, pools *manifest.Pools) (*replay.Trace, func(), error) {
-	file, err := os.Open(f.trace)
-	if err != nil {
-		return nil, nil, err
+// input is what all policies of a replay meet.
+type input interface {
+	// policies are those it brings along.
+	policies() []policyRun
+	// title names it in pictures.
+	title() string
+	// options are what a world of these pools begins with; the function closes what it reads.
+	options(pools *manifest.Pools) (replay.Options, func(), error)
+	// tell says on stderr what was left out, after a replay.
+	tell(stderr io.Writer)
+}
+
+// openInput reads a recording at once; a trace is read by every world for itself, so that none waits for another.
+func (f *replayFlags) openInput() (input, error) {
+	if f.recording == "" {
+		return &traceInput{flags: f}, nil
 	}
+	r, err := replay.ReadRecording(f.recording)
+	if err != nil {
+		return nil, fmt.Errorf("--recording: %w", err)
+	}
+	return &recordedInput{flags: f, recorded: r}, nil
+}
+
+type traceInput struct {
+	flags *replayFlags
+	last  *replay.Trace
+}
+
+func (i *traceInput) policies() []policyRun { return nil }
+
+func (i *traceInput) title() string { return "Replay of " + filepath.Base(i.flags.trace) }
+
+func (i *traceInput) options(pools *manifest.Pools) (replay.Options, func(), error) {
+	file, err := os.Open(i.flags.trace)
+	if err != nil {
+		return replay.Options{}, nil, fmt.Errorf("read --trace: %w", err)
+	}
+	closeFile := func() { file.Close() }
 	o := replay.TraceOptions{
-		From: seconds(f.from), Until: seconds(f.until), Lenient: f.lenient, GPU: replay.GPU(f.gpu),
+		From: seconds(i.flags.from), Until: seconds(i.flags.until), Lenient: i.flags.lenient, GPU: replay.GPU(i.flags.gpu),
 	}
 	o.Tolerate(pools.Pools)
-	trace, err := replay.NewTrace(f.trace, file, o)
+	trace, err := replay.NewTrace(i.flags.trace, file, o)
 	if err != nil {
-		file.Close()
-		return nil, nil, err
+		closeFile()
+		return replay.Options{}, nil, fmt.Errorf("read --trace: %w", err)
 	}
-	return trace, func() { file.Close() }, nil
+	i.last = trace
+	options := replay.Options{Pools: pools.Pools, Providers: pools.Providers, Load: trace}
+	if err := readReplayNodes(*i.flags, &options); err != nil {
+		closeFile()
+		return replay.Options{}, nil, fmt.Errorf("read --nodes: %w", err)
+	}
+	return options, closeFile, nil
+}
+
+func (i *traceInput) tell(stderr io.Writer) {
+	if i.last.Skipped > 0 {
+		fmt.Fprintf(stderr, "left out %d bad rows\n", i.last.Skipped)
+	}
+	for _, column := range []string{"max_per_node", "exclusive", "nic_pct"} {
+		if n := i.last.Ignored[column]; n > 0 {
+			fmt.Fprintf(stderr, "column %s has no counterpart: %d values had no effect\n", column, n)
+		}
+	}
+}
+
+type recordedInput struct {
+	flags    *replayFlags
+	recorded *replay.Recorded
+}
+
+// policies are the pools as they were: what others are set beside.
+func (i *recordedInput) policies() []policyRun {
+	return []policyRun{{name: "recorded", pools: &manifest.Pools{Pools: i.recorded.Pools}}}
+}
+
+func (i *recordedInput) title() string {
+	return "Replay of a recording from " + i.recorded.From.UTC().Format(time.RFC3339)
+}
+
+// options take Providers of the policy where its files have some, and the recorded ones elsewhere.
+func (i *recordedInput) options(pools *manifest.Pools) (replay.Options, func(), error) {
+	providers := pools.Providers
+	if len(providers) == 0 {
+		providers = i.recorded.Providers
+	}
+	var start time.Duration
+	return replay.Options{
+		Pools: pools.Pools, Providers: providers, Nodes: i.recorded.Nodes, Pods: i.recorded.Pods,
+		DaemonSets: i.recorded.DaemonSets, Load: i.recorded.Load(), Start: &start,
+	}, func() {}, nil
+}
+
+func (i *recordedInput) tell(stderr io.Writer) {
+	bought, released := len(i.recorded.Machines), 0
+	for _, m := range i.recorded.Machines {
+		if m.Released >= 0 {
+			released++
+		}
+	}
+	fmt.Fprintf(stderr, "the recording of %s saw %d machines bought and %d released\n",
+		i.recorded.To.Sub(i.recorded.From).Round(time.Second), bought, released)
+	for _, d := range i.recorded.Damages {
+		fmt.Fprintf(stderr, "%v: read up to there\n", d)
+	}
 }
 
 // readReplayNodes takes in what exists already. Claims of a saved cluster are left out: their machines are not there.
@@ -51,5 +146,20 @@ func readReplayNodes(f replayFlags, o *replay.Options) error {
 	}
 	o.Nodes, o.Pods = cluster.Nodes, cluster.Pods
 	o.DaemonSets, o.DeviceClasses = cluster.DaemonSets, cluster.DeviceClasses
+	return nil
+}
+
+// checkInput refuses flags that do not go together.
+func (f *replayFlags) checkInput() error {
+	switch {
+	case f.trace == "" && f.recording == "":
+		return errors.New("give --trace FILE or --recording FOLDER")
+	case f.trace != "" && f.recording != "":
+		return errors.New("--trace and --recording: give one of them")
+	case f.trace != "" && len(f.pools) == 0:
+		return errors.New("--pools is missing: a trace knows no pools")
+	case f.recording != "" && (f.nodes != "" || f.from != 0 || f.until != 0):
+		return errors.New("--nodes, --from and --until are for traces: a recording has its own nodes and is replayed as a whole")
+	}
 	return nil
 }

@@ -21,9 +21,8 @@ type policyRun struct {
 // maxPolicies is how many policies one replay compares at most.
 const maxPolicies = 64
 
-// readPolicies reads every --pools and applies every --sweep.
-func readPolicies(pools, sweeps []string) ([]policyRun, error) {
-	var runs []policyRun
+// readPolicies reads every --pools beside the policies that are there, and applies every --sweep.
+func readPolicies(runs []policyRun, pools, sweeps []string) ([]policyRun, error) {
 	for _, text := range pools {
 		run, err := readPolicy(text)
 		if err != nil {

@@ -36,6 +36,7 @@ type serveFlags struct {
 	maxBody           int64
 	profiling         bool
 	log               logFlags
+	record            recordFlags
 }
 
 func newServeCommand(stderr io.Writer) *cobra.Command {
@@ -94,6 +95,7 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.maxInFlight, "max-in-flight", extender.DefaultMaxInFlight, "extender calls at a time; more are refused")
 	fs.Int64Var(&f.maxBody, "max-body", extender.DefaultMaxBody, "largest extender request in bytes")
 	fs.BoolVar(&f.profiling, "profiling", false, "serve /debug/pprof/ beside /metrics, for go tool pprof")
+	f.record.register(cmd)
 	fs.StringVar(&f.log.level, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&f.log.format, "log-format", "text", "text or json")
 }

@@ -34,6 +34,8 @@ const (
 	DefaultFileAge  = time.Hour
 	DefaultSize     = 1 << 30
 	DefaultAge      = 7 * 24 * time.Hour
+	// MinSize is the least that a folder may be bounded to.
+	MinSize = 1 << 20
 )
 
 // maxQueue is how many calls wait to be written at most; more are counted and left out.
@@ -65,7 +67,8 @@ type Totals struct {
 
 type pending struct {
 	at   time.Time
-	of   metav1.Object
+	kind string
+	of   metav1.Object // of the allow-list
 	gone bool
 }
 
@@ -80,12 +83,16 @@ func NewWriter(o Options) *Writer {
 
 // Object takes in a new version of an object, or its end. The object must not be changed afterwards.
 func (w *Writer) Object(o metav1.Object, gone bool) {
-	next := pending{at: w.options.Now(), of: o, gone: gone}
+	kind, copied := allowed(o) // at once, so that the rest of the object is not kept until it is written
+	if copied == nil {
+		return
+	}
+	next := pending{at: w.options.Now(), kind: kind, of: copied, gone: gone}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if i, there := w.changed[o.GetUID()]; there && w.objects[i].gone == gone {
 		// The time is that of the first of them: what is merged happened within one turn of the loop.
-		w.objects[i].of = o
+		w.objects[i].of = copied
 		w.total.Merged++
 		return
 	}
@@ -194,12 +201,8 @@ func (w *Writer) Drain() {
 }
 
 func (w *Writer) write(p pending) error {
-	kind, copied := allowed(p.of)
-	if copied == nil {
-		return nil
-	}
-	copied = w.hash.object(copied)
-	o := Object{Kind: kind, Gone: p.gone}
+	copied := w.hash.object(p.of)
+	o := Object{Kind: p.kind, Gone: p.gone}
 	if p.gone {
 		copied = &metav1.ObjectMeta{Namespace: copied.GetNamespace(), Name: copied.GetName(), UID: copied.GetUID()}
 	}
