@@ -10,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -123,6 +124,8 @@ func kinds() []kind {
 func clusterKinds() []kind {
 	return []kind{
 		{list: &appsv1.DaemonSetList{}},
+		{list: &appsv1.ReplicaSetList{}},
+		{list: &policyv1.PodDisruptionBudgetList{}},
 		{list: &v1alpha1.NodePoolList{}},
 		{list: &v1alpha1.NodeClaimList{}},
 		{list: &corev1.PodList{}},
