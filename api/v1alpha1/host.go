@@ -217,6 +217,9 @@ type HostStatus struct {
 	// somebody else's and is left alone.
 	// +optional
 	SwitchedOn bool `json:"switchedOn,omitempty"`
+	// bootOverride is the boot device that Muster set and has not seen cleared since.
+	// +optional
+	BootOverride BootDevice `json:"bootOverride,omitempty"`
 	// served says that the claim's node was ready once.
 	// +optional
 	Served bool `json:"served,omitempty"`

@@ -49,6 +49,8 @@ type memory struct {
 	// Guarded by the Keeper: when the host is to be stepped, and the version it was last stepped at.
 	due  time.Time
 	seen string
+	lane int
+	left chan struct{}
 }
 
 // callTimeout bounds one call to a switch: a BMC that does not answer for so long will not.
@@ -64,15 +66,24 @@ func (k *Keeper) Pass(ctx context.Context) error {
 	k.count(hosts)
 	for _, h := range hosts {
 		m, due := k.remember(h)
-		if !due || !m.busy.TryLock() {
+		if !due {
 			continue
 		}
+		way := lane(h)
+		if !m.busy.TryLock() {
+			k.leave(m, way)
+			continue
+		}
+		left := k.queue(m, way)
 		double := h.Status.Claim != nil && claimedBy(hosts, h.Status.Claim.UID) != h
 		k.running.Go(func() {
 			defer m.busy.Unlock()
-			slots := k.slots[lane(h)]
-			slots <- struct{}{}
-			defer func() { <-slots }()
+			select {
+			case k.slots[way] <- struct{}{}:
+				defer func() { <-k.slots[way] }()
+			case <-left: // the next pass has it in another lane
+				return
+			}
 			k.steps(ctx, h, m, double)
 		})
 	}
@@ -108,6 +119,25 @@ func lane(h *v1alpha1.Host) int {
 		return 1
 	}
 	return 0
+}
+
+// queue notes the lane that a host waits in, and returns what is closed when it has to leave it.
+func (k *Keeper) queue(m *memory, way int) <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m.lane, m.left = way, make(chan struct{})
+	return m.left
+}
+
+// leave has a host that still waits for its turn leave its lane when it belongs into another one by now: one that was idle
+// and is claimed must not wait for idle ones.
+func (k *Keeper) leave(m *memory, way int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if m.lane != way && m.left != nil {
+		close(m.left)
+		m.left = nil
+	}
 }
 
 // Wait returns when the steps of all passes so far have ended.
@@ -248,7 +278,7 @@ func (k *Keeper) call(ctx context.Context, h *v1alpha1.Host, c Call) Outcome {
 	if err != nil {
 		out.Err = err
 	} else {
-		out.Reading, out.Err = perform(ctx, s, c, h.Spec.Power.Boot)
+		out.Reading, out.Err = perform(ctx, s, c, h)
 	}
 	if k.Observe != nil {
 		k.Observe(h.Name, c, out.Err, k.Now().Sub(out.Began))
@@ -256,12 +286,20 @@ func (k *Keeper) call(ctx context.Context, h *v1alpha1.Host, c Call) Outcome {
 	return out
 }
 
-func perform(ctx context.Context, s Switch, c Call, boot v1alpha1.BootDevice) (Reading, error) {
+func perform(ctx context.Context, s Switch, c Call, h *v1alpha1.Host) (Reading, error) {
 	switch c {
 	case CallRead:
 		return s.Read(ctx)
 	case CallOn:
+		boot := h.Spec.Power.Boot
+		if boot == "" && h.Status.BootOverride != "" { // of an earlier claim
+			if err := s.ClearBoot(ctx); err != nil {
+				return Reading{}, err
+			}
+		}
 		return Reading{}, s.On(ctx, boot)
+	case CallClear:
+		return Reading{}, s.ClearBoot(ctx)
 	case CallShutdown:
 		return Reading{}, s.Shutdown(ctx)
 	case CallOff:

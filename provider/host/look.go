@@ -16,6 +16,7 @@ const (
 	CallOn       Call = "on"
 	CallShutdown Call = "shutdown"
 	CallOff      Call = "off"
+	CallClear    Call = "clearboot"
 )
 
 // Outcome is the result of one call, begun at a time. Reading is set when a read worked.

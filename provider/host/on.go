@@ -85,6 +85,9 @@ func hopeless(err error) bool {
 }
 
 func (s *step) switchOn() {
+	if device := s.h.Spec.Power.Boot; device != "" {
+		s.st().BootOverride = device
+	}
 	s.try(CallOn)
 	s.say(fmt.Sprintf("powering on, try %d", s.st().Tries))
 }
@@ -105,7 +108,11 @@ func (s *step) awaitOn() {
 	case !s.readSince(s.st().LastTry):
 		s.read(s.rules.PollFirst)
 	case s.st().Tries >= s.rules.OnTries && !blind:
-		s.fail(FaultNoEffect, fmt.Sprintf("power-on was accepted %d times and the host reads %s", s.st().Tries, s.st().Power))
+		message := fmt.Sprintf("power-on was accepted %d times and the host reads %s", s.st().Tries, s.st().Power)
+		if said := s.o.Look.Reading.Failed; said != "" {
+			message += ": " + said
+		}
+		s.fail(FaultNoEffect, message)
 	default:
 		s.switchOn()
 	}
@@ -149,10 +156,22 @@ func failed(s *step) {
 
 // serving follows a host that is on: its claim says how far its node is, the BMC whether it is still on.
 func serving(s *step) {
+	from := s.st().State
 	s.follow()
+	if s.st().State != from {
+		return // to the row of that state
+	}
 	if s.o.Look.held(Off, s.rules.Hold) && s.readSince(s.st().Since) {
 		s.fail(FaultWentOff, "off, and Muster did not switch it off")
 		return
+	}
+	if s.st().State == v1alpha1.HostReady && s.st().BootOverride != "" {
+		if left := s.rules.OnRetry - s.sinceTry(); left > 0 {
+			s.wake(left)
+		} else {
+			s.try(CallClear)
+			return
+		}
 	}
 	every := s.rules.Watch
 	if s.o.Look.Reading.Power == Off {
@@ -177,5 +196,17 @@ func (s *step) follow() {
 		if st.State != v1alpha1.HostDraining {
 			s.enter(v1alpha1.HostDraining, "its node is being drained")
 		}
+	}
+}
+
+// cleared takes in how the clearing of the boot device ended. It counts when the BMC reads so; one that refuses it, or keeps
+// the device after some tries, is told to the operator.
+func (s *step) cleared(err error) {
+	switch {
+	case err == nil:
+		s.st().BootOverride = ""
+	case hopeless(err) || s.st().Tries >= s.rules.OnTries:
+		s.warn("BootDeviceStays", fmt.Sprintf("the host booted, and would boot from %s again: %s", s.st().BootOverride, err))
+		s.st().BootOverride = ""
 	}
 }

@@ -108,7 +108,7 @@ func (s *step) hear() {
 		return
 	}
 	if out.Err == nil || errors.Is(out.Err, ErrNoShutdown) {
-		s.st().Errors, s.st().LastError = 0, ""
+		s.st().Errors, s.st().LastError = 0, cut(out.Reading.Failed)
 	} else {
 		s.st().Errors++
 		s.st().LastError = cut(out.Err.Error())
@@ -117,7 +117,10 @@ func (s *step) hear() {
 		return
 	}
 	s.failure = out.Err
-	if errors.Is(out.Err, provider.ErrBusy) {
+	if out.Call == CallClear {
+		s.cleared(out.Err)
+	}
+	if errors.Is(out.Err, provider.ErrBusy) && out.Call != CallClear {
 		s.st().Tries = max(s.st().Tries-1, 0)
 	}
 }

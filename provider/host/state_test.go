@@ -396,3 +396,35 @@ func TestEachRuleIsAField(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// pxe makes the host boot from the network.
+func (o *one) pxe(device v1alpha1.BootDevice) {
+	h := o.host()
+	h.Spec.Power.Boot = device
+	o.Objects.Put(h)
+}
+
+func TestABootDeviceThatStaysIsToldToTheOperator(t *testing.T) {
+	o := oneHost(t, func(l *hosttest.Lamp) { l.BootStays = true })
+	o.pxe(v1alpha1.BootPXE)
+	o.serve()
+	o.advance(10 * time.Minute)
+	require.Equal(t, []host.Call{host.CallOn, host.CallClear, host.CallClear, host.CallClear}, o.lamp.Calls(), "bounded")
+	require.Contains(t, o.Events(), "host-00 BootDeviceStays")
+	require.Equal(t, v1alpha1.HostReady, o.state(), "it serves all the same")
+}
+
+// The node never came, and the operator took the boot device out of the Host: the next claim does not boot from it.
+func TestABootDeviceOfAnEarlierClaimIsClearedBeforeTheNextOne(t *testing.T) {
+	o := oneHost(t, nil)
+	o.pxe(v1alpha1.BootPXE)
+	o.advance(time.Minute)
+	o.giveBack()
+	o.advance(20 * time.Minute)
+	require.Equal(t, v1alpha1.BootPXE, o.lamp.Boot())
+	o.pxe("")
+	o.claim("std-001")
+	o.advance(time.Minute)
+	require.Equal(t, []host.Call{host.CallOn, host.CallOff, host.CallClear, host.CallOn}, o.lamp.Calls())
+	require.Empty(t, o.lamp.Boot())
+}

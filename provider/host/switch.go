@@ -28,6 +28,8 @@ type Reading struct {
 	Power Power
 	// SystemUUID is empty where it cannot be read.
 	SystemUUID string
+	// Failed is why the last operation that was accepted came to nothing, where the BMC says so.
+	Failed string
 }
 
 // ErrNoShutdown means that a host cannot be asked to shut down; it was not touched.
@@ -47,6 +49,8 @@ type Switch interface {
 	Shutdown(ctx context.Context) error
 	// Off takes the power away.
 	Off(ctx context.Context) error
+	// ClearBoot ends a boot device that On set and that outlived the boot it was for. Where none is set it does nothing.
+	ClearBoot(ctx context.Context) error
 }
 
 // Paced is a switch whose calls wait for their turn among those to all BMCs.
@@ -94,4 +98,12 @@ func (p Paced) Off(ctx context.Context) error {
 		return err
 	}
 	return p.Switch.Off(ctx)
+}
+
+// ClearBoot clears in its turn.
+func (p Paced) ClearBoot(ctx context.Context) error {
+	if err := p.wait(ctx); err != nil {
+		return err
+	}
+	return p.Switch.ClearBoot(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider"
 	"github.com/muster-sh/muster/provider/host"
 )
 
@@ -14,6 +15,8 @@ type Lamp struct {
 	Clock *Clock
 	// Delay is how long power takes to change.
 	Delay time.Duration
+	// BootStays keeps the boot device that On set.
+	BootStays bool
 	// Lies has On be accepted without effect; Deaf the same of Shutdown, Stuck of Off; NoShutdown has none.
 	Lies, Deaf, Stuck, NoShutdown bool
 
@@ -23,6 +26,7 @@ type Lamp struct {
 	at     time.Time
 	errs   []error
 	calls  []host.Call
+	boot   v1alpha1.BootDevice
 }
 
 var _ host.Switch = (*Lamp)(nil)
@@ -98,7 +102,10 @@ func (l *Lamp) Read(ctx context.Context) (host.Reading, error) {
 }
 
 // On switches it on.
-func (l *Lamp) On(ctx context.Context, _ v1alpha1.BootDevice) error {
+func (l *Lamp) On(ctx context.Context, boot v1alpha1.BootDevice) error {
+	l.mu.Lock()
+	l.boot = boot
+	l.mu.Unlock()
 	return l.do(ctx, host.CallOn, true, !l.Lies)
 }
 
@@ -113,4 +120,25 @@ func (l *Lamp) Shutdown(ctx context.Context) error {
 // Off switches it off.
 func (l *Lamp) Off(ctx context.Context) error {
 	return l.do(ctx, host.CallOff, false, !l.Stuck)
+}
+
+// ClearBoot forgets the boot device, unless it stays.
+func (l *Lamp) ClearBoot(ctx context.Context) error {
+	err := l.do(ctx, host.CallClear, false, false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil && l.BootStays {
+		return provider.ErrBusy
+	}
+	if err == nil {
+		l.boot = ""
+	}
+	return err
+}
+
+// Boot is the boot device that is set.
+func (l *Lamp) Boot() v1alpha1.BootDevice {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.boot
 }

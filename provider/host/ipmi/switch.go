@@ -195,6 +195,32 @@ var selectors = map[v1alpha1.BootDevice]types.BootDeviceSelector{
 	v1alpha1.BootPXE: types.BootDeviceSelectorForcePXE, v1alpha1.BootDisk: types.BootDeviceSelectorForceHardDrive,
 }
 
+// ClearBoot takes back the boot flags, and reads them.
+func (s *Switch) ClearBoot(ctx context.Context) error {
+	return s.do(ctx, func(c *client.Client) error {
+		if set, err := flagged(ctx, c); err != nil || !set {
+			return err
+		}
+		if err := c.SetBootDevice(ctx, types.BootDeviceSelectorNoOverride, types.BIOSBootTypeEFI, false); err != nil {
+			return fmt.Errorf("clear the boot device: %w", err)
+		}
+		set, err := flagged(ctx, c)
+		if err == nil && set {
+			err = &provider.Error{Op: "clear the boot device", Kind: provider.ErrBusy, Err: errors.New("the flags read as before")}
+		}
+		return err
+	})
+}
+
+// flagged reads whether boot flags are set and name a device.
+func flagged(ctx context.Context, c *client.Client) (bool, error) {
+	var flags types.BootOptionParam_BootFlags
+	if err := c.GetSystemBootOptionsParamFor(ctx, &flags); err != nil {
+		return false, fmt.Errorf("read the boot device: %w", err)
+	}
+	return flags.BootFlagsValid && flags.BootDeviceSelector != types.BootDeviceSelectorNoOverride, nil
+}
+
 // Shutdown presses the power button softly, as ACPI has it; a BMC that cannot says so.
 func (s *Switch) Shutdown(ctx context.Context) error {
 	return s.do(ctx, func(c *client.Client) error {

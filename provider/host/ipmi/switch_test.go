@@ -149,6 +149,19 @@ func TestAWrongPasswordDoesNotOpenTheCircuit(t *testing.T) {
 	}
 }
 
+func TestABootDeviceThatOutlivesItsBootIsCleared(t *testing.T) {
+	clock := &hosttest.Clock{}
+	b := listen(t, clock, ipmisim.Config{})
+	s := connect(b, clock, canary)
+	require.NoError(t, s.On(t.Context(), v1alpha1.BootPXE))
+	require.NoError(t, s.ClearBoot(t.Context()))
+	require.Equal(t, types.BootDeviceSelectorNoOverride, b.Boot())
+	require.NoError(t, s.ClearBoot(t.Context()), "cleared already")
+	stuck := listen(t, clock, ipmisim.Config{BootStays: true})
+	stuck.SetBoot(types.BootDeviceSelectorForcePXE)
+	require.ErrorIs(t, connect(stuck, clock, canary).ClearBoot(t.Context()), provider.ErrBusy)
+}
+
 // A BMC that takes a soft shutdown and stays on is powered off after the deadline.
 func TestASoftShutdownWithoutEffectIsEscalated(t *testing.T) {
 	rack, room := rackOf(t, 1, ipmisim.Config{Deaf: true})

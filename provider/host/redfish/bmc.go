@@ -42,6 +42,7 @@ type BMC struct {
 	login login
 	basic bool // sessions do not work here
 	root  root
+	tasks map[string]*task // of the last operation on a system, by its path
 }
 
 // login is what a client was made with; session is empty with basic authentication.
@@ -62,7 +63,7 @@ type link struct {
 // New returns a BMC; it calls nobody.
 func New(config Config) *BMC {
 	config.Endpoint = strings.TrimRight(config.Endpoint, "/")
-	return &BMC{config: config, turn: make(chan struct{}, 1)}
+	return &BMC{config: config, turn: make(chan struct{}, 1), tasks: map[string]*task{}}
 }
 
 // opaque hides the transport's type, so that the library cannot change it.
@@ -99,12 +100,12 @@ func (b *BMC) do(ctx context.Context, f func(*call) error) error {
 		b.api = nil
 		return b.explain(err)
 	}
-	err = f(&call{api: b.api.WithContext(ctx)})
+	err = f(&call{api: b.api.WithContext(ctx), tasks: b.tasks})
 	if statusOf(err) == http.StatusUnauthorized && !fresh {
 		b.config.Credentials.Doubt()
 		b.forget()
 		if _, err = b.enter(ctx); err == nil {
-			err = f(&call{api: b.api.WithContext(ctx)})
+			err = f(&call{api: b.api.WithContext(ctx), tasks: b.tasks})
 		}
 	}
 	if statusOf(err) == http.StatusUnauthorized {
@@ -125,7 +126,10 @@ func (b *BMC) Close(ctx context.Context) {
 }
 
 // call is a client for one operation.
-type call struct{ api *gofish.APIClient }
+type call struct {
+	api   *gofish.APIClient
+	tasks map[string]*task
+}
 
 // get reads a resource and returns its ETag.
 func (c *call) get(path string, into any) (etag string, err error) {
@@ -146,10 +150,11 @@ func (c *call) get(path string, into any) (etag string, err error) {
 	return resp.Header.Get("ETag"), nil
 }
 
-// send posts or patches. With an ETag, the resource must still be that one.
-func (c *call) send(method, path string, body any, etag string) error {
+// send posts or patches. With an ETag, the resource must still be that one. It returns where the BMC tells how it goes on,
+// if it says so.
+func (c *call) send(method, path string, body any, etag string) (taskAt string, err error) {
 	if err := local(path); err != nil {
-		return err
+		return "", err
 	}
 	headers := map[string]string{}
 	if etag != "" {
@@ -161,10 +166,11 @@ func (c *call) send(method, path string, body any, etag string) error {
 	}
 	resp, err := send(path, body, headers)
 	if err != nil {
-		return err
+		return "", err
 	}
+	taskAt = taskOf(resp)
 	_, _ = io.Copy(io.Discard, resp.Body)
-	return resp.Body.Close()
+	return taskAt, resp.Body.Close()
 }
 
 // local refuses a link that is no path on the same server: the library would append "@elsewhere/" to the host's name.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/stmcginnis/gofish/schemas"
 
@@ -68,31 +69,96 @@ func (c *call) takenInSettings(s *system, target string) bool {
 	return err == nil && taken(settings.Boot, target)
 }
 
-// patchBoot tries what BMCs are known to want, one after the other, and returns the first error when none does it.
+// clearBoot ends an override that did not end with the boot it was for: some BMCs keep Once for good, or make Continuous of
+// it, and the next reboot would install the host again. It counts when it reads back.
+func (c *call) clearBoot(s *system) error {
+	if !c.overridden(s) {
+		return nil
+	}
+	none := override{Target: string(schemas.NoneBootSource), Enabled: string(schemas.DisabledBootSourceOverrideEnabled)}
+	if err := c.patchAll(s, none); err != nil {
+		return fmt.Errorf("clear the boot device: %w", err)
+	}
+	now, err := c.system(s.Path)
+	if err != nil {
+		return err
+	}
+	if c.overridden(now) {
+		return fmt.Errorf("the boot device reads %s/%s after it was cleared: %w", now.Boot.Target, now.Boot.Enabled, provider.ErrBusy)
+	}
+	return nil
+}
+
+func (c *call) overridden(s *system) bool {
+	if held(s.Boot) {
+		return true
+	}
+	at := s.Settings.SettingsObject.Path
+	if at == "" {
+		return false
+	}
+	settings, err := c.system(at)
+	return err == nil && held(settings.Boot)
+}
+
+func held(b boot) bool {
+	return b.Target != "" && b.Target != "None" && (b.Enabled == "Once" || b.Enabled == "Continuous")
+}
+
+// patchBoot has the system boot from a target once.
 func (c *call) patchBoot(s *system, target string) error {
 	plain := override{Target: target, Enabled: "Once"}
+	if target != string(schemas.UefiHTTPBootSource) {
+		return c.patchAll(s, plain)
+	}
 	full := plain
-	if target == string(schemas.UefiHTTPBootSource) {
-		full.Mode = "UEFI"
-	}
-	first := c.patch(s.Path, full, "")
-	if first == nil {
+	full.Mode = "UEFI"
+	first := c.patchAll(s, full)
+	if first == nil || c.patchAll(s, plain) == nil {
 		return nil
 	}
-	if full != plain && c.patch(s.Path, plain, "") == nil {
-		return nil
-	}
-	if s.etag != "" && c.patch(s.Path, full, s.etag) == nil {
+	return first
+}
+
+// patchAll tries what BMCs are known to want, one after the other, and returns the first error when none does it.
+func (c *call) patchAll(s *system, o override) error {
+	first := c.patch(s.Path, o, "")
+	if first == nil || c.patchTagged(s.Path, o, s.etag) {
 		return nil
 	}
 	if at := s.Settings.SettingsObject.Path; at != "" {
-		if settings, err := c.system(at); err == nil && c.patch(at, full, settings.etag) == nil {
+		if settings, err := c.system(at); err == nil && (c.patchTagged(at, o, settings.etag) || c.patch(at, o, "") == nil) {
 			return nil
 		}
 	}
 	return first
 }
 
+func (c *call) patchTagged(at string, o override, etag string) bool {
+	for _, tag := range tags(etag) {
+		if c.patch(at, o, tag) == nil {
+			return true
+		}
+	}
+	return false
+}
+
 func (c *call) patch(at string, o override, etag string) error {
-	return c.send(http.MethodPatch, at, map[string]override{"Boot": o}, etag)
+	_, err := c.send(http.MethodPatch, at, map[string]override{"Boot": o}, etag)
+	return err
+}
+
+// tags are the ways to say an ETag in If-Match: as it was told; as a strong one, which alone may be compared there (RFC 9110,
+// 13.1.1); without what a compressing proxy in the BMC adds to it.
+func tags(etag string) []string {
+	var all []string
+	for _, tag := range []string{etag, strings.TrimPrefix(etag, "W/")} {
+		for _, suffix := range []string{"", "-gzip", ";gzip"} {
+			cut := strings.Replace(tag, suffix+`"`, `"`, 1)
+			if cut != "" && !slices.Contains(all, cut) {
+				all = append(all, cut)
+			}
+		}
+	}
+	return all
 }

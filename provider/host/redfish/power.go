@@ -37,8 +37,8 @@ func (s Switch) at(ctx context.Context, f func(*call, *system) error) error {
 // Read reads the power state afresh.
 func (s Switch) Read(ctx context.Context) (host.Reading, error) {
 	var r host.Reading
-	err := s.at(ctx, func(_ *call, now *system) error {
-		r = host.Reading{Power: powerOf(now), SystemUUID: string(now.UUID)}
+	err := s.at(ctx, func(c *call, now *system) error {
+		r = host.Reading{Power: powerOf(now), SystemUUID: string(now.UUID), Failed: c.follow(now.Path)}
 		return nil
 	})
 	return r, err
@@ -73,6 +73,11 @@ func (s Switch) On(ctx context.Context, device v1alpha1.BootDevice) error {
 	})
 }
 
+// ClearBoot ends an override of the boot device.
+func (s Switch) ClearBoot(ctx context.Context) error {
+	return s.at(ctx, func(c *call, now *system) error { return c.clearBoot(now) })
+}
+
 // Shutdown asks the operating system to stop.
 func (s Switch) Shutdown(ctx context.Context) error {
 	return s.at(ctx, func(c *call, now *system) error {
@@ -102,6 +107,8 @@ func (c *call) reset(s *system, to host.Power, wanted ...schemas.ResetType) erro
 	}
 	kind := choose(allowed, wanted)
 	switch {
+	case s.Actions.Reset.Target == "" && slices.Contains(wanted, schemas.GracefulShutdownResetType):
+		return &provider.Error{Op: "shut down", Kind: host.ErrNoShutdown}
 	case s.Actions.Reset.Target == "":
 		return fmt.Errorf("system %s has no reset action: %w", s.ID, provider.ErrRefused)
 	case kind == "" && slices.Contains(wanted, schemas.GracefulShutdownResetType):
@@ -112,11 +119,18 @@ func (c *call) reset(s *system, to host.Power, wanted ...schemas.ResetType) erro
 		return fmt.Errorf("system %s reads %q, and its power button would toggle that: %w", s.ID, s.PowerState, provider.ErrBusy)
 	}
 	body := map[string]schemas.ResetType{"ResetType": kind}
-	err = c.send(http.MethodPost, s.Actions.Reset.Target, body, "")
-	if status := statusOf(err); (status == http.StatusPreconditionFailed || status == http.StatusPreconditionRequired) && s.etag != "" {
-		err = c.send(http.MethodPost, s.Actions.Reset.Target, body, s.etag)
+	taskAt, err := c.send(http.MethodPost, s.Actions.Reset.Target, body, "")
+	for _, tag := range tags(s.etag) {
+		if status := statusOf(err); status != http.StatusPreconditionFailed && status != http.StatusPreconditionRequired {
+			break
+		}
+		taskAt, err = c.send(http.MethodPost, s.Actions.Reset.Target, body, tag)
 	}
 	if err == nil {
+		delete(c.tasks, s.Path)
+		if taskAt != "" {
+			c.tasks[s.Path] = &task{at: taskAt}
+		}
 		return nil
 	}
 	return c.lookAgain(s, to, err)

@@ -134,6 +134,9 @@ func (s Switch) send(ctx context.Context, packet []byte, to netip.AddrPort, netw
 	return nil
 }
 
+// ClearBoot has nothing to clear: a magic packet sets no device.
+func (s Switch) ClearBoot(context.Context) error { return nil }
+
 // Shutdown has the node switch itself off.
 func (s Switch) Shutdown(ctx context.Context) error { return s.powerOff(ctx) }
 

@@ -27,7 +27,9 @@ type Config struct {
 	Delay time.Duration
 	// Lies accepts power-on without effect, Deaf soft shutdown; NoShutdown refuses it.
 	Lies, Deaf, NoShutdown bool
-	Now                    func() time.Time
+	// BootStays takes boot devices and keeps the one there is.
+	BootStays bool
+	Now       func() time.Time
 }
 
 // BMC is a responder.
@@ -91,6 +93,13 @@ func (b *BMC) Set(on bool) {
 // SetPassword changes the password.
 func (b *BMC) SetPassword(password string) error {
 	return b.users.Upsert(userID, func(u *bmc.User) error { u.SetPassword([]byte(password)); return nil })
+}
+
+// SetBoot sets the boot device by hand.
+func (b *BMC) SetBoot(device types.BootDeviceSelector) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.boot = device
 }
 
 // Ops are the power operations taken, in their order.
@@ -166,6 +175,15 @@ func (c *chassis) WarmReset(context.Context) error {
 func (c *chassis) SetBootFlags(_ context.Context, flags *types.BootOptionParam_BootFlags) error {
 	c.bmc.mu.Lock()
 	defer c.bmc.mu.Unlock()
-	c.bmc.boot = flags.BootDeviceSelector
+	if !c.bmc.BootStays {
+		c.bmc.boot = flags.BootDeviceSelector
+	}
 	return nil
+}
+
+// GetBootFlags returns the boot device.
+func (c *chassis) GetBootFlags(context.Context) (*types.BootOptionParam_BootFlags, error) {
+	c.bmc.mu.Lock()
+	defer c.bmc.mu.Unlock()
+	return &types.BootOptionParam_BootFlags{BootFlagsValid: true, BootDeviceSelector: c.bmc.boot}, nil
 }

@@ -96,6 +96,9 @@ func (b *BMC) Boot() string {
 func (b *BMC) settle() bool {
 	if b.on != b.to && !b.Now().Before(b.at) {
 		b.on = b.to
+		if b.on && b.boot["BootSourceOverrideEnabled"] == "Once" && !b.BootStays && !b.BootGlued {
+			b.boot = map[string]string{"BootSourceOverrideTarget": "None", "BootSourceOverrideEnabled": "Disabled"}
+		}
 	}
 	return b.on
 }
@@ -202,7 +205,7 @@ func (b *BMC) route(w http.ResponseWriter, r *http.Request, path string) {
 	case r.Method == http.MethodGet && path == one:
 		b.system(w)
 	case r.Method == http.MethodGet && path == one+"/Settings":
-		w.Header().Set("ETag", b.etag())
+		w.Header().Set("ETag", b.told())
 		answer(w, http.StatusOK, map[string]any{"@odata.id": one + "/Settings", "Id": "Settings", "Boot": b.boot})
 	case r.Method == http.MethodGet && path == one+"/ResetActionInfo" && b.ActionInfo:
 		answer(w, http.StatusOK, map[string]any{"@odata.id": path, "Id": "ResetActionInfo",
@@ -215,11 +218,11 @@ func (b *BMC) route(w http.ResponseWriter, r *http.Request, path string) {
 	case r.Method == http.MethodPost && path == one+"/Actions/ComputerSystem.Reset":
 		b.reset(w, r)
 	default:
-		b.inventory(w, path)
+		if r.Method != http.MethodGet || !b.tasks(w, path) {
+			b.inventory(w, path)
+		}
 	}
 }
-
-func (b *BMC) etag() string { return fmt.Sprintf("W/%q", b.boot["BootSourceOverrideTarget"]) }
 
 func ref(path string) map[string]string { return map[string]string{"@odata.id": path} }
 

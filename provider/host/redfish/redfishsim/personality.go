@@ -12,6 +12,8 @@ type Personality struct {
 	// Resets are the reset types it takes; ActionInfo has them told in a resource of its own only.
 	Resets     []string
 	ActionInfo bool
+	// NoReset has no reset action.
+	NoReset bool
 	// TrailingSlash is on the target of the reset.
 	TrailingSlash bool
 	// Strict answers a reset to the state that already is with 400 InvalidOperationForSystemState, and any reset within
@@ -28,11 +30,18 @@ type Personality struct {
 
 	// ETags are sent; NeedsIfMatch answers a PATCH without one with 428, ActionsRefuseIfMatch a reset with one with 412.
 	ETags, NeedsIfMatch, ActionsRefuseIfMatch bool
-	// Tasks answers a reset with 202 and a task.
-	Tasks bool
+	// Tasks answers a reset with 202 and a task, told in one of the ways of TaskKind.
+	Tasks    bool
+	TaskKind TaskKind
+	// TaskFails has the task end in an exception, without effect.
+	TaskFails bool
 	// BootInSettings takes the boot device only in the settings resource; PlainBoot refuses a mode beside it;
 	// BootContinuous reads Continuous after Once.
 	BootInSettings, PlainBoot, BootContinuous bool
+	// BootStays keeps Once after the boot it was for; BootGlued takes a clearing and keeps it even then.
+	BootStays, BootGlued bool
+	// TagKind is how ETags are told and wanted back.
+	TagKind TagKind
 	// Boots are the boot devices it allows.
 	Boots []string
 
@@ -46,6 +55,29 @@ type Personality struct {
 	// ForeignLinks leads the reset to another server.
 	ForeignLinks bool
 }
+
+// TaskKind is how an accepted operation can be followed.
+type TaskKind string
+
+// The kinds of tasks that BMCs answer with.
+const (
+	TaskResource TaskKind = ""         // Location is a Task resource
+	TaskMonitor  TaskKind = "monitor"  // Location is a task monitor: 202 until the end
+	TaskInBody   TaskKind = "body"     // no Location; the body is the Task
+	TaskAbsolute TaskKind = "absolute" // Location is a URL with the server's name
+	TaskUntold   TaskKind = "untold"   // 202 and nothing else
+	TaskGone     TaskKind = "gone"     // the Task cannot be found when it is asked for
+)
+
+// TagKind is how a BMC tells its ETags, and which it takes in If-Match.
+type TagKind string
+
+// The kinds of ETags.
+const (
+	TagWeak       TagKind = ""       // told and taken as a weak one
+	TagWantStrong TagKind = "strong" // told as a weak one, taken as a strong one
+	TagGzip       TagKind = "gzip"   // told with the suffix of a compressing proxy, taken without
+)
 
 var boots = []string{"None", "Pxe", "Hdd", "Cd", "UefiHttp"}
 
@@ -83,7 +115,7 @@ func SupermicroX10() Personality {
 // Quanta says what its power is doing meanwhile, and answers with tasks.
 func Quanta() Personality {
 	return Personality{Vendor: "Quanta", Product: "QuantaGrid", Model: "D52B-1U", SystemType: "#ComputerSystem.v1_3_0.ComputerSystem",
-		Resets: []string{"On", "ForceOff", "GracefulShutdown", "ForceRestart"}, Tasks: true, Transitions: true, Boots: boots,
+		Resets: []string{"On", "ForceOff", "GracefulShutdown", "ForceRestart"}, Tasks: true, TaskKind: TaskMonitor, Transitions: true, Boots: boots,
 		BootContinuous: true, Delay: 20 * time.Second}
 }
 

@@ -45,11 +45,14 @@ func (b *BMC) system(w http.ResponseWriter) {
 		"ProcessorSummary":   map[string]any{"Count": 2, "CoreCount": 32, "LogicalProcessorCount": 64},
 		"MemorySummary":      map[string]any{"TotalSystemMemoryGiB": 256},
 		"EthernetInterfaces": ref(at + "/EthernetInterfaces"), "Processors": ref(at + "/Processors"), "BiosVersion": nil}
+	if b.NoReset {
+		out["Actions"] = map[string]any{"Oem": map[string]any{}}
+	}
 	if b.BootInSettings {
 		out["@Redfish.Settings"] = map[string]any{"SettingsObject": ref(at + "/Settings")}
 	}
 	if b.ETags {
-		w.Header().Set("ETag", b.etag())
+		w.Header().Set("ETag", b.told())
 	}
 	answer(w, http.StatusOK, out)
 }
@@ -66,15 +69,19 @@ func (b *BMC) patch(w http.ResponseWriter, r *http.Request, settings bool) {
 		fail(w, http.StatusBadRequest, "Base.1.5.PropertyNotWritable", "not here")
 	case b.NeedsIfMatch && match == "":
 		fail(w, http.StatusPreconditionRequired, "Base.1.5.PreconditionRequired", "If-Match")
-	case match != "" && match != b.etag():
+	case match != "" && match != b.wanted():
 		fail(w, http.StatusPreconditionFailed, "Base.1.5.PreconditionFailed", "changed")
 	case b.PlainBoot && ask.Boot["BootSourceOverrideMode"] != "":
 		fail(w, http.StatusBadRequest, "Base.1.5.PropertyNotWritable", "BootSourceOverrideMode")
 	case !slices.Contains(b.Boots, ask.Boot["BootSourceOverrideTarget"]):
 		fail(w, http.StatusBadRequest, "Base.1.5.PropertyValueNotInList", "BootSourceOverrideTarget")
 	default:
+		if b.BootGlued && ask.Boot["BootSourceOverrideEnabled"] == "Disabled" {
+			answer(w, http.StatusOK, map[string]any{})
+			return
+		}
 		b.boot = ask.Boot
-		if b.BootContinuous {
+		if b.BootContinuous && ask.Boot["BootSourceOverrideEnabled"] == "Once" {
 			b.boot["BootSourceOverrideEnabled"] = "Continuous"
 		}
 		answer(w, http.StatusOK, map[string]any{})
@@ -109,12 +116,11 @@ func (b *BMC) reset(w http.ResponseWriter, r *http.Request) {
 	default:
 		b.lastOp = b.Now()
 		b.resets = append(b.resets, ask.ResetType)
-		if !b.Lies && (!graceful || !b.Deaf) && b.to != to {
+		if !b.Lies && !b.TaskFails && (!graceful || !b.Deaf) && b.to != to {
 			b.to, b.at = to, b.Now().Add(b.Delay)
 		}
 		if b.Tasks {
-			w.Header().Set("Location", "/redfish/v1/TaskService/Tasks/1")
-			answer(w, http.StatusAccepted, map[string]any{"@odata.id": "/redfish/v1/TaskService/Tasks/1", "TaskState": "Running"})
+			b.accepted(w, r)
 			return
 		}
 		w.WriteHeader(http.StatusNoContent)
