@@ -15,14 +15,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// idleProgram is `muster serve` with its default flags and an API server that nobody ever calls.
+// idleProgram is `muster serve` that records, with its default flags otherwise and an API server that nobody ever calls.
 func idleProgram(t *testing.T) *program {
 	t.Helper()
 	var f serveFlags
 	f.register(&cobra.Command{})
+	f.record.folder = t.TempDir()
 	p, err := newProgram(t.Context(), f, &rest.Config{Host: "https://127.0.0.1:1"}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(p.hosts.end)
+	t.Cleanup(func() { require.NoError(t, p.recorder.Close()) })
 	p.handler()
 	return p
 }
