@@ -61,6 +61,9 @@ func ordering(s *step) {
 		return
 	}
 	if s.retryLater() {
+		if s.unanswered() {
+			return
+		}
 		s.no(v1alpha1.ConditionLaunched, ReasonUnanswered, s.c.Status.LastError)
 		s.say(fmt.Sprintf("provider %s has not confirmed the machine, errors in a row: %d; asking again: %s",
 			s.c.Spec.Provider, s.c.Status.Errors, s.c.Status.LastError))
@@ -102,6 +105,27 @@ func (s *step) givenUp() bool {
 	return true
 }
 
+// unanswered gives an order up that the provider could not be asked about for as long as a machine may take. The pods are free
+// for other pools then; the claim stays, and counts, until it is proven that nothing was made.
+func (s *step) unanswered() bool {
+	timeout := s.c.Spec.RegistrationTimeout.Duration
+	if timeout <= 0 || s.orderedFor() < timeout {
+		return false
+	}
+	s.release(ReasonUnanswered, fmt.Sprintf("provider %s has not confirmed the machine for %s: %s", s.c.Spec.Provider, timeout,
+		s.c.Status.LastError))
+	return true
+}
+
+// orderedFor is how long ago the current attempt was ordered.
+func (s *step) orderedFor() time.Duration {
+	ordered := meta.FindStatusCondition(s.c.Status.Conditions, v1alpha1.ConditionLaunched)
+	if ordered == nil {
+		return 0
+	}
+	return s.now.Sub(ordered.LastTransitionTime.Time)
+}
+
 // postponed asks again later where the provider did nothing because of other work. That is no error: there is nothing to look
 // for, and the wait grows with the age of the order only, so that a turn is taken soon after it comes.
 func (s *step) postponed() bool {
@@ -109,12 +133,8 @@ func (s *step) postponed() bool {
 	if out == nil || out.Verb != VerbCreate || !errors.Is(out.Err, provider.ErrBusy) {
 		return false
 	}
-	age := time.Duration(0)
-	if ordered := meta.FindStatusCondition(s.c.Status.Conditions, v1alpha1.ConditionLaunched); ordered != nil {
-		age = s.now.Sub(ordered.LastTransitionTime.Time)
-	}
 	s.c.Status.Errors = 0
-	s.waitUntil(s.now.Add(launchLook(age)))
+	s.waitUntil(s.now.Add(launchLook(s.orderedFor())))
 	s.say(fmt.Sprintf("provider %s is busy; asking again: %s", s.c.Spec.Provider, s.c.Status.LastError))
 	return true
 }

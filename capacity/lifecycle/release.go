@@ -23,7 +23,8 @@ func (s *step) release(reason, message string) {
 	}
 	s.no(v1alpha1.ConditionReady, reason, message)
 	s.no(v1alpha1.ConditionReleased, reason, message)
-	if slices.Contains([]string{ReasonTimeout, ReasonFailed, ReasonVanished, ReasonLost, ReasonNodeLost, ReasonLeftOver}, reason) {
+	if slices.Contains([]string{ReasonTimeout, ReasonFailed, ReasonVanished, ReasonLost, ReasonNodeLost, ReasonLeftOver,
+		ReasonUnanswered}, reason) {
 		s.do(Event{Type: corev1.EventTypeWarning, Reason: reason, Message: s.c.Status.Message})
 	}
 }

@@ -240,6 +240,14 @@ func TestPendingAndLaunching(t *testing.T) {
 		}, launching, nil, 5 * time.Second, "is busy"},
 		{"waits when the answer is unknown", launching, func(s *scene) { s.answer("create", provider.ErrUnknown) }, launching, nil,
 			time.Second, "has not confirmed the machine, errors in a row: 1"},
+		{"gives an order up that was not answered for as long as a machine may take", launching, func(s *scene) {
+			s.claim.Status.Errors, s.now = 7, s.now.Add(2*time.Minute)
+			s.answer("look", provider.ErrUnknown)
+		}, releasing, []string{"event Unanswered"}, 10 * time.Second, "has not confirmed that machine"},
+		{"goes on with the order when the provider answers after all", launching, func(s *scene) {
+			s.claim.Status.Errors, s.now = 7, s.now.Add(2*time.Minute)
+			s.answer("look", provider.ErrNotFound)
+		}, launching, []string{"create std-000 attempt 1"}, 0, ""},
 		{"takes not found for no answer to an order", launching, func(s *scene) { s.answer("create", provider.ErrNotFound) },
 			launching, nil, time.Second, "has not confirmed"},
 		{"looks before it asks again", launching, func(s *scene) { s.claim.Status.Errors = 2 }, launching,
@@ -585,6 +593,7 @@ func TestAnUnlistedStateIsAnErrorAndChangesNothing(t *testing.T) {
 
 func TestTheBackOffGrowsToAMinuteAndDiffersByClaim(t *testing.T) {
 	s := in(launching)
+	s.claim.Spec.RegistrationTimeout.Duration = 0 // it would give up first
 	var waits []time.Duration
 	for range 12 {
 		s.answer("create", provider.ErrUnknown)
