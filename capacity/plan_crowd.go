@@ -105,18 +105,27 @@ func (d *draft) scatter(sellers []*vendor) {
 	}
 }
 
-// campsOf are the camps of the families that may be bought from.
-func (d *draft) campsOf(sellers []*vendor) []*camp {
-	var out []*camp
+// families are those that may be bought from. A pool that has come to its limit sells nothing any more: pods that were to be
+// there are scattered anew over the others.
+func (d *draft) families(sellers []*vendor) []*family {
+	var out []*family
 	for _, s := range sellers {
 		for _, b := range s.onSale(d.budgets[s]) {
-			if n := len(out); n > 0 && out[n-1].family == b.family {
+			if n := len(out); n > 0 && out[n-1] == b.family || d.budgets[s].Refuses(b.resources()) != "" {
 				continue
 			}
-			if c := d.campOf(b.family); !slices.Contains(out, c) {
-				out = append(out, c)
+			if !slices.Contains(out, b.family) {
+				out = append(out, b.family)
 			}
 		}
+	}
+	return out
+}
+
+func (d *draft) campsOf(sellers []*vendor) []*camp {
+	var out []*camp
+	for _, f := range d.families(sellers) {
+		out = append(out, d.campOf(f))
 	}
 	return out
 }
@@ -246,6 +255,11 @@ func (f *family) biggest() []*blueprint {
 		slices.Reverse(f.byFall)
 	}
 	return f.byFall
+}
+
+// anyUnsited says whether any pod has no place in a camp.
+func (c *assembly) anyUnsited() bool {
+	return slices.ContainsFunc(c.unsited, func(n int) bool { return n > 0 })
 }
 
 // at is how many pods of a batch could join the machine that is being filled.

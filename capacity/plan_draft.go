@@ -92,12 +92,18 @@ func (d *draft) fillTier(sellers []*vendor) {
 		}
 		return
 	}
-	d.scatter(sellers)
-	d.crowd.lonely = d.repelling()
-	for _, i := range d.seeds() {
-		d.serve(i, func(batch int) (lot, bool) { return d.gather(sellers, batch) })
+	for open := len(d.families(sellers)); open > 0; {
+		d.scatter(sellers)
+		d.crowd.lonely = d.repelling()
+		for _, i := range d.seeds() {
+			d.serve(i, func(batch int) (lot, bool) { return d.gather(sellers, batch) })
+		}
+		d.strand()
+		before := open
+		if open = len(d.families(sellers)); open == before || !d.crowd.anyUnsited() {
+			return
+		}
 	}
-	d.strand()
 }
 
 func (d *draft) serve(batch int, choose func(int) (lot, bool)) {

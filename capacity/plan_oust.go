@@ -106,6 +106,7 @@ func (p *planner) shake() bool {
 		p.plan.Creates[from.create].drop(gone[from])
 		p.giveBack(gone[from])
 	}
+	p.settleAll()
 	return true
 }
 
