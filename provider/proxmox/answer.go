@@ -113,6 +113,9 @@ func (e *answerError) kind() (hint string, kind error) {
 		return "the host cannot be reached by the one that was asked; see whether it is up", provider.ErrBusy
 	case e.status == http.StatusUnauthorized:
 		return "the token was not taken: see tokenID and tokenSecret in the Secret", provider.ErrMisconfigured
+	case e.status == http.StatusForbidden && strings.Contains(e.message, "for modifying tag"):
+		return "the datacenter's user-tag-access keeps the token from tagging its machines: allow free tags, or give the token Sys.Modify on /",
+			provider.ErrMisconfigured
 	case e.status == http.StatusForbidden:
 		return "give the token's role this permission; see docs/proxmox.md", provider.ErrMisconfigured
 	case e.status == http.StatusBadRequest:
@@ -136,6 +139,7 @@ var texts = []struct {
 	{"Permission denied", provider.ErrBusy, "the cluster has no quorum, or /etc/pve is read-only"},
 	{"checksum mismatch", provider.ErrBusy, ""},
 	{"is running - destroy failed", provider.ErrBusy, ""},
+	{"protection mode enabled", provider.ErrRefused, "somebody protects the VM: qm set <vmid> --protection 0"},
 	{"unable to create image", provider.ErrNoCapacity, "the storage is full or gone"},
 	{"No space left on device", provider.ErrNoCapacity, "the storage is full"},
 	{"not allowed for linked clones", provider.ErrMisconfigured, "set clone: Full, or leave storage away"},

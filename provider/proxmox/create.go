@@ -32,7 +32,11 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Mac
 		return provider.Machine{}, &provider.Error{Op: op, Kind: provider.ErrRefused, Err: err, Hint: "see the pool's template.proxmox"}
 	}
 	defer p.claims.lock(string(r.ClaimUID))()
-	f, err := p.observe(ctx, r.ClaimUID, r.ID)
+	recorded := r.ID
+	if recorded == "" {
+		recorded = nowhere
+	}
+	f, err := p.observe(ctx, r.ClaimUID, recorded)
 	var failed *cloneError
 	switch {
 	case r.Joined && errors.Is(err, errAbsent):
@@ -59,6 +63,9 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Mac
 	}
 	return p.proceed(ctx, r, f, spec)
 }
+
+// nowhere says that no number was recorded: a clone comes after that, so there is none.
+const nowhere provider.ID = "-"
 
 // make reserves a number, or uses the one that was.
 func (p *Provider) make(ctx context.Context, op string, r provider.Request, spec *v1alpha1.Proxmox) (provider.Machine, error) {

@@ -96,7 +96,7 @@ func (p *Provider) sweep(ctx context.Context, op string, v *view, m provider.Mac
 	var looked []string
 	for i := range v.stores {
 		s := &v.stores[i]
-		online := slices.ContainsFunc(v.hosts, func(h row) bool { return h.Node == s.Node && h.Status == "online" })
+		online := v.online(s.Node)
 		elsewhere := s.Shared == 0 && m.Host != "" && m.Host != s.Node
 		if !online || elsewhere || slices.Contains(looked, s.Storage) || !slices.Contains(strings.Split(s.Content, ","), "iso") {
 			continue

@@ -95,6 +95,7 @@ func TestHowATaskEndedCounts(t *testing.T) {
 		kind error
 	}{
 		"the loser of two clones to one number is a failure": {"clone failed: unable to create VM 1005: config file already exists", provider.ErrUnknown},
+		"and of two on different hosts":                      {"close (rename) atomic file '/etc/pve/nodes/pve1/qemu-server/110.conf' failed: File exists", provider.ErrUnknown},
 		"a full disk is no capacity":                         {"clone failed: unable to create image: No space left on device", provider.ErrNoCapacity},
 		"an unexpected status is a failure":                  {"unexpected status", provider.ErrUnknown},
 	} {

@@ -50,6 +50,9 @@ func (p *Provider) find(ctx context.Context, v *view, uid types.UID, id provider
 			continue
 		}
 		f, err := p.read(ctx, r)
+		if err != nil && id != "" && string(id) != strconv.Itoa(vmid) && !r.tagged(tagOf(uid)) && !v.online(r.Node) {
+			continue // on a host that is away, and the claim's is recorded to be elsewhere
+		}
 		if err != nil {
 			return nil, err
 		}

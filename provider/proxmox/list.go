@@ -78,6 +78,9 @@ func (p *Provider) markOf(ctx context.Context, r *row) (mark, bool, error) {
 	}
 	c := &vmConfig{}
 	if err := p.client.get(ctx, fmt.Sprintf("read VM %d", r.vmid()), qemu(r.Node, r.vmid())+"/config", c); err != nil {
+		if k.ok && k.mark.UID != "" && r.tagged(tagOf(k.mark.UID)) {
+			return k.mark, true, nil // its host is away, and the tag says that it is still what it was
+		}
 		return mark{}, false, &provider.Error{Op: "list machines", Kind: provider.ErrUnknown, Err: err}
 	}
 	m, ok := readMark(c.Description)

@@ -69,8 +69,8 @@ func (p *Provider) keptFor(ctx context.Context, v *view, r provider.Request) ([]
 	var kept []int
 	for i := range v.guests {
 		at := &v.guests[i]
-		if !p.candidate(at) || !at.tagged(tagKept) {
-			continue
+		if !p.candidate(at) || !at.tagged(tagKept) || !v.online(at.Node) {
+			continue // also one on a host that is away, where nothing can be woken
 		}
 		m, ours, err := p.markOf(ctx, at)
 		if err != nil {

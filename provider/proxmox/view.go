@@ -88,6 +88,11 @@ func (v *view) guest(vmid int) *row {
 	return &v.guests[i]
 }
 
+// online says that a host answers, as the others see it.
+func (v *view) online(name string) bool {
+	return slices.ContainsFunc(v.hosts, func(h row) bool { return h.Node == name && h.Status == "online" })
+}
+
 // look reads the cluster, or takes a look that is not older than Config.ViewAge and not older than our last change.
 func (p *Provider) look(ctx context.Context) (*view, error) {
 	p.viewing.Lock()

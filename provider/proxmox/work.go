@@ -58,7 +58,9 @@ func (p *Provider) settle(ctx context.Context, vmid int) (running *work, failure
 		p.mu.Lock()
 		switch w.what {
 		case "start":
-			p.started[vmid] = w.owner
+			if w.id.kind != "hastart" { // the high-availability manager only took the order
+				p.started[vmid] = w.owner
+			}
 		case "upload":
 			p.uploaded[vmid] = w.owner
 		}

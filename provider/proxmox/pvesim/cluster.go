@@ -27,9 +27,11 @@ type VM struct {
 	Template bool
 	Running  bool
 	Pool     string
-	Config   map[string]string
-	Starts   int
-	Stops    int
+	// HA says that the high-availability manager starts and stops the VM, some seconds after it was asked to.
+	HA     bool
+	Config map[string]string
+	Starts int
+	Stops  int
 	// seen is when pvestatd first reported it: until then listings know neither its name nor its status.
 	seen time.Time
 }
@@ -242,14 +244,16 @@ func (c *Cluster) run(host, kind, id string, end func() string) string {
 // settle ends the tasks that are due, in the order in which they began.
 func (c *Cluster) settle() {
 	var left []*task
-	for _, t := range c.order {
+	due := c.order
+	c.order = nil
+	for _, t := range due {
 		if c.Now().Before(t.ends) {
 			left = append(left, t)
 			continue
 		}
 		t.exit = t.end()
 	}
-	c.order = left
+	c.order = append(left, c.order...) // what ended may have begun something
 }
 
 // pvestatd is how often listings learn of a guest's name and status.

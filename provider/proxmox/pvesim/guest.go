@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // guest answers what is about one VM. Which permission is asked for, and in which order, is as PVE does it: without
@@ -58,7 +59,7 @@ func (c *Cluster) guest(o *Operation, at, parameters map[string]string) answer {
 	case "POST /nodes/{node}/qemu/{vmid}/clone":
 		return c.clone(vm, parameters)
 	}
-	return c.destroy(vm)
+	return c.destroy(vm, parameters["purge"] == "1")
 }
 
 func (c *Cluster) config(vm *VM) answer {
@@ -121,6 +122,14 @@ func (c *Cluster) power(vm *VM, on bool) answer {
 		return died("cluster not ready - no quorum?")
 	}
 	kind := map[bool]string{true: "qmstart", false: "qmstop"}[on]
+	if vm.HA {
+		return ok(c.run(vm.Host, map[bool]string{true: "hastart", false: "hastop"}[on], strconv.Itoa(vm.ID), func() string {
+			vm.HA = false
+			t := c.tasks[c.power(vm, on).data.(string)]
+			vm.HA, t.ends = true, c.Now().Add(managed)
+			return "OK"
+		}))
+	}
 	return ok(c.run(vm.Host, kind, strconv.Itoa(vm.ID), func() string {
 		switch {
 		case c.vms[vm.ID] != vm:
@@ -153,7 +162,16 @@ func (c *Cluster) missing(vm *VM) string {
 	return ""
 }
 
-func (c *Cluster) destroy(vm *VM) answer {
+// managed is how long the high-availability manager takes to do what it was asked for.
+const managed = 10 * time.Second
+
+func (c *Cluster) destroy(vm *VM, purge bool) answer {
+	switch {
+	case vm.Config["protection"] == "1":
+		return died("can't remove VM %d - protection mode enabled", vm.ID)
+	case vm.HA && !purge:
+		return died("unable to remove VM %d - used in HA resources and purge parameter not set.", vm.ID)
+	}
 	if vm.Running {
 		return died("VM %d is running - destroy failed", vm.ID)
 	}

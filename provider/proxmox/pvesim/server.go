@@ -38,6 +38,15 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.mu.Unlock()
 	c.settle()
 	c.requests = append(c.requests, r.Method+" "+path)
+	if r.ContentLength < 0 { // as pveproxy does
+		write(w, answer{status: http.StatusNotImplemented, message: "chunked transfer encoding not supported"})
+		return
+	}
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		z := &zipped{ResponseWriter: w}
+		defer z.flush()
+		w = z
+	}
 	if !c.authentic(r.Header.Get("Authorization")) {
 		w.WriteHeader(http.StatusUnauthorized) // without a body, as pveproxy does
 		return
@@ -84,6 +93,9 @@ func write(w http.ResponseWriter, a answer) {
 		body["errors"] = a.errors
 	}
 	w.Header().Set("Content-Type", "application/json;charset=UTF-8")
+	if a.status >= 400 {
+		w.Header().Set("Connection", "close")
+	}
 	w.WriteHeader(a.status)
 	_ = json.NewEncoder(w).Encode(body)
 }
