@@ -72,6 +72,7 @@ func PlanWithin(v *View, now time.Time, looks int64) Plan {
 	p.putOff()
 	p.reserve()
 	p.keepMinimum()
+	p.keepSpare()
 	p.explain()
 	p.plan.Next = p.market.next(p.unserved)
 	if p.plan.Looks = p.sim.Looks(); p.plan.Late > 0 {

@@ -85,19 +85,27 @@ func (s *vendor) took(claim *v1alpha1.NodeClaim) {
 func (p *planner) keepMinimum() {
 	for _, s := range p.market.vendors {
 		for s.live < s.pool.Spec.Limits.MinNodes {
-			b := s.cheapest()
-			if b == nil {
+			if !p.buyEmpty(s) {
 				p.unserved = true
 				break
 			}
-			claim := s.claim(b.shape)
-			if claim == nil {
-				break
-			}
-			s.took(claim)
-			p.plan.Creates = append(p.plan.Creates, Create{Claim: claim, Cost: b.cost})
 		}
 	}
+}
+
+// buyEmpty buys the cheapest machine of a pool within its limits, for nobody.
+func (p *planner) buyEmpty(s *vendor) bool {
+	b := s.cheapest()
+	if b == nil {
+		return false
+	}
+	claim := s.claim(b.shape)
+	if claim == nil {
+		return false
+	}
+	s.took(claim)
+	p.plan.Creates = append(p.plan.Creates, Create{Claim: claim, Cost: b.cost})
+	return true
 }
 
 func (s *vendor) cheapest() *blueprint {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -78,6 +79,7 @@ func randomPool(r *rand.Rand, name string) *v1alpha1.NodePool {
 	p.Spec.Weight = int32(r.Intn(2))
 	p.Spec.Limits.MinNodes = min(int32(r.Intn(2)), p.Spec.Limits.MaxNodes)
 	p.Spec.ScaleUp.MaxInFlight = int32(r.Intn(5))
+	p.Spec.Spare = []*intstr.IntOrString{nil, nil, new(intstr.FromInt32(2)), new(intstr.FromString("50%"))}[r.Intn(4)]
 	if r.Intn(2) == 0 {
 		p.Spec.Limits.Resources = amountsOf("cpu", strconv.Itoa(4+r.Intn(60)))
 	}

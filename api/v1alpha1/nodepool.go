@@ -46,6 +46,15 @@ type NodePoolSpec struct {
 	// limits bound the pool; claims in flight count.
 	Limits Limits `json:"limits"`
 
+	// spare is how many nodes of this pool are kept ready without pods, so that pods that come need not wait for a machine: a
+	// count, or a share such as "20%" of the nodes that have pods, rounded up. Within the limits, the cheapest shape, and only
+	// when no pod that waits is left without a machine.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000 : self.matches('^([0-9]|[1-9][0-9]|100)%$')",message="spare is a count such as 2 or a share such as 20%"
+	// +optional
+	Spare *intstr.IntOrString `json:"spare,omitempty"`
+
 	// weight ranks pools: a pool with a higher weight is tried first.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000

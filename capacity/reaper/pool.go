@@ -2,7 +2,10 @@ package reaper
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
@@ -11,11 +14,15 @@ import (
 
 // pool counts a pool's nodes while a decision is made.
 type pool struct {
-	object  *v1alpha1.NodePool // nil when it is gone
-	nodes   int                // that it has, those on their way out included
-	serving int                // of them those that are not on their way out
-	out     int                // on their way out, or not ready: what budgets count
-	coming  bool               // machines of it are in flight
+	object   *v1alpha1.NodePool // nil when it is gone
+	nodes    int                // that it has, those on their way out included
+	serving  int                // of them those that are not on their way out
+	out      int                // on their way out, or not ready: what budgets count
+	coming   bool               // machines of it are in flight
+	vacant   int                // serving without pods
+	machines int                // that it has in any state
+	used     int                // serving with pods, or in flight for some
+	full     bool               // it has as many machines as it may, and pods wait
 }
 
 func countPools(v *capacity.View) map[string]*pool {
@@ -23,6 +30,7 @@ func countPools(v *capacity.View) map[string]*pool {
 	for _, p := range v.Pools {
 		pools[p.Name] = &pool{object: p}
 	}
+	short := unpromised(v)
 	for _, c := range v.Claims {
 		p := pools[c.Object.Spec.Pool]
 		if p == nil {
@@ -30,6 +38,7 @@ func countPools(v *capacity.View) map[string]*pool {
 			pools[c.Object.Spec.Pool] = p
 		}
 		p.count(c)
+		p.occupy(v, c, short)
 	}
 	return pools
 }
@@ -52,10 +61,41 @@ func (p *pool) count(c *capacity.Claim) {
 	}
 }
 
+// unpromised says whether a pod waits for which no machine is on its way.
+func unpromised(v *capacity.View) bool {
+	promised := map[types.UID]bool{}
+	for _, pods := range v.Reserved {
+		for _, p := range pods {
+			promised[p.UID] = true
+		}
+	}
+	return slices.ContainsFunc(v.Shortfalls, func(s *capacity.Shortfall) bool { return !promised[s.Pod.UID] })
+}
+
+// occupy counts what a pool keeps spare. While it may not grow and pods wait for nothing, none is kept: what they need may
+// have another shape.
+func (p *pool) occupy(v *capacity.View, c *capacity.Claim, short bool) {
+	if p.object == nil {
+		return
+	}
+	p.machines++
+	p.full = p.machines >= int(p.object.Spec.Limits.MaxNodes) && short
+	switch {
+	case capacity.Closed(c.Object):
+	case !v.Vacant(c):
+		p.used++
+	case !c.InFlight():
+		p.vacant++
+	}
+}
+
 // refuses says why none of the pool's nodes may go for a reason; nothing when one may.
 func (p *pool) refuses(why Reason, now time.Time) (Reason, string) {
 	if p.serving <= int(p.object.Spec.Limits.MinNodes) {
 		return MinNodes, ""
+	}
+	if why == Idle && !p.full && p.vacant <= policy.Spare(p.object, p.used) {
+		return Spare, ""
 	}
 	limit, budget := policy.ReleaseLimit(&p.object.Spec.ScaleDown, v1alpha1.ReleaseReason(why), p.nodes, now)
 	if p.out >= limit {

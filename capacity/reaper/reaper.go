@@ -91,6 +91,9 @@ func (d *decider) release(c *capacity.Claim, r Release) bool {
 		return false
 	}
 	p.lose()
+	if r.Reason == Idle {
+		p.vacant--
+	}
 	d.Reasons[c.Object.Name] = r.Reason
 	d.Release = append(d.Release, r)
 	return true

@@ -16,6 +16,7 @@ const (
 	Held        Reason = "Held"        // a pod is on its way there
 	Reserved    Reason = "Reserved"    // room is kept for the pods it was ordered for
 	MinNodes    Reason = "MinNodes"    // the pool would fall below its minimum
+	Spare       Reason = "Spare"       // the pool keeps so many nodes ready without pods
 	Budget      Reason = "Budget"      // as many of the pool's nodes are on their way out as may be
 	Disabled    Reason = "Disabled"    // the pool's nodes stay
 	NoPool      Reason = "NoPool"      // its pool is gone: nobody says what may happen to it
