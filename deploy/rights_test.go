@@ -46,7 +46,7 @@ func TestRightsHaveNoWildcardsAndNoSecrets(t *testing.T) {
 		for _, words := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs, rule.ResourceNames, rule.NonResourceURLs} {
 			require.NotContains(t, words, "*", file)
 		}
-		if file != join {
+		if file != bootstrap {
 			require.NotContains(t, rule.Resources, "secrets", file)
 		}
 		for _, verb := range []string{"escalate", "bind", "impersonate", "deletecollection"} {
@@ -55,17 +55,17 @@ func TestRightsHaveNoWildcardsAndNoSecrets(t *testing.T) {
 	})
 }
 
-// join is the one file by which Muster may touch Secrets: it makes and deletes bootstrap tokens and reads nothing.
-const join = "components/join/tokens.yaml"
+// bootstrap is the one file by which Muster may touch Secrets: it makes and deletes bootstrap tokens and reads nothing.
+const bootstrap = "components/join/tokens.yaml"
 
 func TestTokensAreMadeAndDeletedAndNotRead(t *testing.T) {
 	all := shipped(t)
-	role, policy := only[rbacv1.Role](t, all, join), only[admissionv1.ValidatingAdmissionPolicy](t, all, join)
+	role, policy := only[rbacv1.Role](t, all, bootstrap), only[admissionv1.ValidatingAdmissionPolicy](t, all, bootstrap)
 	require.Equal(t, "kube-system", role.Namespace)
 	require.Equal(t, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create", "delete"}}}, role.Rules)
 	require.Equal(t, admissionv1.Fail, *policy.Spec.FailurePolicy)
-	require.Equal(t, policy.Name, only[admissionv1.ValidatingAdmissionPolicyBinding](t, all, join).Spec.PolicyName)
-	for _, s := range only[rbacv1.RoleBinding](t, all, join).Subjects {
+	require.Equal(t, policy.Name, only[admissionv1.ValidatingAdmissionPolicyBinding](t, all, bootstrap).Spec.PolicyName)
+	for _, s := range only[rbacv1.RoleBinding](t, all, bootstrap).Subjects {
 		require.Contains(t, policy.Spec.MatchConditions[0].Expression, "'system:serviceaccount:"+s.Namespace+":"+s.Name+"'", "whoever has the right is bound by the policy")
 	}
 }

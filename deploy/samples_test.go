@@ -5,10 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/muster-sh/muster/api/manifest"
+	"github.com/muster-sh/muster/provider/seed"
 )
 
 func TestTheProxmoxSampleIsReadByMuster(t *testing.T) {
@@ -18,6 +22,50 @@ func TestTheProxmoxSampleIsReadByMuster(t *testing.T) {
 	require.Equal(t, "Linked", p.Clone, "defaults of the API server")
 	require.Equal(t, int32(4), p.MaxClonesPerHost)
 	require.Equal(t, "virtio", p.Networks[0].Model)
+}
+
+// join is the block of a Provider whose machines get an image each.
+const join = "join: {templates: {namespace: muster-system, name: proxmox-join}, storage: iso, token: {}}"
+
+// The sample's user-data becomes what cloud-init and kubeadm read, and the defaults are those of the API server.
+func TestTheJoinSampleIsRendered(t *testing.T) {
+	all := shipped(t)
+	secret := only[corev1.Secret](t, all, "samples/proxmox/join.yaml")
+	files, err := seed.Render(map[string][]byte{seed.UserData: []byte(secret.StringData[seed.UserData])}, seed.CloudInit,
+		seed.Facts{Node: "home-000", ProviderID: "proxmox://home/10000", Token: "abcdef.0123456789abcdef"})
+	require.NoError(t, err)
+	var cloud struct {
+		WriteFiles []struct{ Path, Content string } `json:"write_files"`
+		RunCmd     [][]string                       `json:"runcmd"`
+	}
+	require.NoError(t, yaml.Unmarshal(files[seed.UserData], &cloud))
+	require.Equal(t, "kubeadm", cloud.RunCmd[0][0])
+	require.Contains(t, cloud.RunCmd[0], cloud.WriteFiles[0].Path)
+	var config struct {
+		Discovery struct {
+			BootstrapToken struct{ Token string } `json:"bootstrapToken"`
+		} `json:"discovery"`
+		NodeRegistration struct {
+			Name             string                         `json:"name"`
+			KubeletExtraArgs []struct{ Name, Value string } `json:"kubeletExtraArgs"`
+		} `json:"nodeRegistration"`
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(cloud.WriteFiles[0].Content), &config))
+	require.Equal(t, "abcdef.0123456789abcdef", config.Discovery.BootstrapToken.Token)
+	require.Equal(t, "home-000", config.NodeRegistration.Name)
+	require.Equal(t, "proxmox://home/10000", config.NodeRegistration.KubeletExtraArgs[0].Value)
+
+	sample, err := os.ReadFile("samples/proxmox/provider.yaml")
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "provider.yaml")
+	text := strings.Replace(string(sample), "    cloudInit:\n      user: core\n      ipConfig: [ip=dhcp]\n", "    "+join+"\n", 1)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	pools, err := manifest.ReadPools(file)
+	require.NoError(t, err)
+	got := pools.Providers[0].Spec.Proxmox.Join
+	require.Equal(t, "CloudInit", got.Format)
+	require.Equal(t, 20*time.Minute, got.Token.TTL.Duration)
+	require.Equal(t, []string{"system:bootstrappers:kubeadm:default-node-token"}, got.Token.Groups)
 }
 
 func TestWhatAProxmoxProviderMayNotSay(t *testing.T) {
@@ -36,6 +84,17 @@ func TestWhatAProxmoxProviderMayNotSay(t *testing.T) {
 		"a group address":               {"BC:24:11", "BD:24:11", "macPrefix"},
 		"trust of any server and one":   {"  tls:\n", "  tls:\n    insecureSkipVerify: true\n", "insecureSkipVerify would make"},
 		"no block":                      {"type: proxmox", "type: sim", "proxmox is required when type is proxmox"},
+		"template and netboot":          {"pool: muster", "pool: muster\n    netboot: {}", "exactly one of template and netboot"},
+		"no network to boot from":       {"    template:\n      tag: k8s-node\n    pool: muster\n", "    netboot: {}\n    networks: []\n    pool: muster\n", "networks"},
+		"UEFI without a disk":           {"    template:\n      tag: k8s-node\n", "    netboot: {bios: ovmf}\n", "storage is required with ovmf"},
+		"a disk's size without a disk":  {"    template:\n      tag: k8s-node\n", "    netboot: {diskSize: 10Gi}\n", "diskSize has a meaning only with storage"},
+		"a disk first without a disk":   {"    template:\n      tag: k8s-node\n", "    netboot: {bootOrder: DiskFirst}\n", "there is no disk"},
+		"two cloud-init drives":         {"pool: muster", "pool: muster\n    " + join, "join and cloudInit exclude each other"},
+		"a token for an hour":           {"    cloudInit:\n      user: core\n      ipConfig: [ip=dhcp]\n", "    " + strings.Replace(join, "token: {}", "token: {ttl: 1h}", 1) + "\n", "at most 30m"},
+		"a token for everybody":         {"    cloudInit:\n      user: core\n      ipConfig: [ip=dhcp]\n", "    " + strings.Replace(join, "token: {}", "token: {groups: [\"system:masters\"]}", 1) + "\n", "groups"},
+		"a drive that there is not":     {"    cloudInit:\n      user: core\n      ipConfig: [ip=dhcp]\n", "    " + strings.Replace(join, "token: {}", "device: net0", 1) + "\n", "device"},
+		"a pool with two sources":       {"    overhead: {cpu", "    proxmox: {template: {id: 9000}, netboot: {}}\n    overhead: {cpu", "template and netboot exclude each other"},
+		"a pool's storage of a link":    {"    overhead: {cpu", "    proxmox: {storage: fast}\n    overhead: {cpu", "only when clone is Full"},
 		"overcommit of nothing":         {`cpu: "4"` + "\n      minFree", `cpu: "0"` + "\n      minFree", "overcommit"},
 	} {
 		t.Run(name, func(t *testing.T) {
