@@ -67,8 +67,7 @@ func (l *Live) MarkPlanned(shortfalls []*Shortfall, p Plan) {
 	defer l.mu.Unlock()
 	for _, s := range shortfalls {
 		if known := l.ledger.byPod[s.Pod.UID]; known != nil {
-			known.Late = p.Outcomes[s.Pod.UID].Reason.Code == CodeNotReached
-			known.Planned = !known.Late
+			known.planned(p.Outcomes[s.Pod.UID])
 		}
 	}
 }

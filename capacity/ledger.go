@@ -18,6 +18,8 @@ type Shortfall struct {
 	Planned bool
 	// Late is set while the last plan did not get to the pod.
 	Late bool
+	// Vain is set while the last plan that looked for room for the pod had nothing for it.
+	Vain bool
 	// Called is when the extender was last asked about it; zero when it was never.
 	Called time.Time
 	// Reason is what stood in the way on most nodes when the extender was last asked.
@@ -32,6 +34,13 @@ type Shortfall struct {
 	FirstNudged, Nudged time.Time
 
 	lived time.Duration // how long the scheduler had been seen at work at FirstNudged
+}
+
+// planned notes what a plan said of the pod. As long as plans do not get to it, what an earlier one found out holds.
+func (s *Shortfall) planned(o Outcome) {
+	s.Late = o.Reason.Code == CodeNotReached
+	s.Vain = o.sought || s.Late && s.Vain || !s.Late && o.Fate == Unserved
+	s.Planned = !s.Late
 }
 
 // snapshotLag is how much later than Muster the scheduler may come to know a node: it asks with a snapshot of its own

@@ -35,6 +35,8 @@ type batch struct {
 	plain    *class // the class without the preferences that it insists on now; nil where it insists on none
 	priority int32
 	late     bool // the last plan did not get to them
+	vain     bool // the last plan did not get to all, and had nothing for these
+	sought   bool // they were tried on all room that is there
 	pods     []*Shortfall
 }
 
@@ -81,30 +83,34 @@ func likeness(c *class, known map[string]int) int {
 	return n
 }
 
-// group sorts the shortfalls into batches: by falling priority, then by falling size, then by age.
+// group sorts the shortfalls into batches: by falling priority, then by falling size, then by age. While plans do not get
+// to all pods, those that the last one had nothing for come last, whatever their priority: they would use up the effort of
+// every plan, and no other pod would ever get anything.
 func (p *planner) group(classes map[*Class]*class) []*batch {
 	type key struct {
 		class    *class
 		priority int32
 		late     bool
+		vain     bool
 	}
+	someLate := slices.ContainsFunc(p.v.Shortfalls, func(s *Shortfall) bool { return s.Late })
 	largest := p.largest()
 	p.market.most = largest
 	known := map[key]*batch{}
 	var batches []*batch
 	for _, s := range p.v.Shortfalls {
-		k := key{classes[p.sim.Class(s.Pod)], s.Pod.Priority, s.Late}
+		k := key{classes[p.sim.Class(s.Pod)], s.Pod.Priority, s.Late, s.Vain && someLate}
 		b := known[k]
 		if b == nil {
 			k.class.size = dominantShare(k.class.need, largest)
-			b = &batch{class: k.class, priority: k.priority, late: k.late}
+			b = &batch{class: k.class, priority: k.priority, late: k.late, vain: k.vain}
 			known[k] = b
 			batches = append(batches, b)
 		}
 		b.pods = append(b.pods, s)
 	}
 	slices.SortStableFunc(batches, func(a, b *batch) int {
-		return cmp.Or(cmp.Compare(b.priority, a.priority), compareBools(b.late, a.late), cmp.Compare(b.class.size, a.class.size))
+		return cmp.Or(compareBools(a.vain, b.vain), cmp.Compare(b.priority, a.priority), compareBools(b.late, a.late), cmp.Compare(b.class.size, a.class.size))
 	})
 	return batches
 }

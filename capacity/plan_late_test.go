@@ -64,3 +64,29 @@ func TestPodsThatWereNotReachedComeFirst(t *testing.T) {
 	}
 	require.Less(t, again, first.Late, "the second plan begins where the first ended")
 }
+
+// Important pods that no pool can help do not use up the effort of one plan after the other.
+func TestPodsThatNothingHelpsDoNotStarveTheOthers(t *testing.T) {
+	w := newWorld(makePool("p", 99, makeShape("s", "cpu", "4", "memory", "8Gi")))
+	for i := range 40 {
+		w.nodes = append(w.nodes, makeNode(fmt.Sprintf("n%d", i), "cpu", "8", "memory", "16Gi"))
+		vital := w.pending(fmt.Sprintf("vital%d", i), 1, "cpu", fmt.Sprintf("%dm", 3000-i))[0]
+		vital.Spec.Priority, vital.Spec.NodeSelector = new(int32(100)), map[string]string{"there": "is none"}
+	}
+	w.pending("web", 3, "cpu", "1")
+	v := w.view(0, start)
+	effort := int64(2000) // the vital pods are looked at on 40 nodes each
+	first := PlanWithin(v, start, effort)
+	require.Equal(t, CodeNotReached, first.Outcomes["web-0"].Reason.Code)
+	for pass := 0; ; pass++ {
+		require.Less(t, pass, 6)
+		plan := PlanWithin(v, start, effort)
+		for _, s := range v.Shortfalls {
+			s.planned(plan.Outcomes[s.Pod.UID])
+		}
+		if plan.Outcomes["web-0"].Fate == FitsNow {
+			require.Equal(t, FitsNow, plan.Outcomes["web-2"].Fate)
+			return
+		}
+	}
+}

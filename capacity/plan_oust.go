@@ -166,7 +166,7 @@ func (p *planner) giveBack(pods []*Pod) {
 		delete(p.plan.Outcomes, s.Pod.UID)
 		of := p.sim.Class(s.Pod)
 		for _, b := range p.batches {
-			if b.class.sim.Base() == of && b.priority == s.Pod.Priority && b.late == s.Late {
+			if b.class.sim.Base() == of && b.priority == s.Pod.Priority && b.late == s.Late && (!b.vain || s.Vain) {
 				b.pods = append(b.pods, s)
 				break
 			}

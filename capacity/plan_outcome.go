@@ -24,6 +24,8 @@ type Outcome struct {
 	Reason Reason
 	// Pools says of an unserved pod why each pool does not take it, by pool name.
 	Pools []PoolReason
+
+	sought bool // room that is there was looked for, though the effort ended before the plan did
 }
 
 // PoolReason is why a pool does not take a pod.

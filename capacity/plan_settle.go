@@ -30,6 +30,7 @@ func (p *planner) settleAll() {
 			n := len(b.pods)
 			if n > 0 && (first || b.class.social) && !p.sim.Spent() {
 				p.settle(b)
+				b.sought = b.sought || !p.sim.Spent()
 			}
 			again = again || b.class.social && len(b.pods) < n
 		}

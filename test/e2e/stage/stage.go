@@ -21,8 +21,21 @@ import (
 	"github.com/muster-sh/muster/test/e2e/witness"
 )
 
-// storyDeadline bounds one story as a whole; every wait in it has its own, shorter one.
-const storyDeadline = 30 * time.Minute
+// storyDeadline bounds one story as a whole; every wait in it has its own, shorter one. A story of many parts may take as
+// long as the test program, but for the time to clear away.
+const (
+	storyDeadline = 30 * time.Minute
+	clearing      = time.Minute
+)
+
+func deadline(t testing.TB) time.Time {
+	if of, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if end, limited := of.Deadline(); limited {
+			return end.Add(-clearing)
+		}
+	}
+	return time.Now().Add(storyDeadline)
+}
 
 // Stage is the scene of one story.
 type Stage struct {
@@ -58,7 +71,7 @@ func NewUnwatched(t testing.TB, kit *shipped.Kit) *Stage {
 	name := strings.TrimPrefix(strings.TrimPrefix(t.Name(), "Test"), "Benchmark")
 	name = strings.Trim(notInNames.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	name = strings.Trim(name[:min(len(name), 50)], "-")
-	ctx, cancel := context.WithTimeout(context.Background(), storyDeadline)
+	ctx, cancel := context.WithDeadline(context.Background(), deadline(t))
 	s := &Stage{T: t, Ctx: ctx, Kit: kit, Plane: kit.Plane, Namespace: name, Logs: filepath.Join(kit.Plane.Logs, name)}
 	require.NoError(t, os.MkdirAll(s.Logs, 0o755))
 	require.NoError(t, kit.Plane.Failed())
