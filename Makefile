@@ -12,7 +12,7 @@ OLD     ?=
 
 TOOL := go tool -modfile=tools/go.mod
 
-.PHONY: help demo build test check e2e cost page bench lint vet tidy generate manifests diff fuzz image
+.PHONY: help demo build test check e2e cost page peer bench lint vet tidy generate manifests diff fuzz image
 
 help: ## this text
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,6 +36,10 @@ cost: ## fail where a plan costs more than Karpenter's for the same pods
 
 page: ## look at the page of `muster replay --html` in a browser without a screen; needs chromium
 	cd test/browser && go test ./...
+
+peer: ## our IPMI against OpenIPMI's ipmi_sim and ipmitool (Debian: openipmi, ipmitool)
+	go vet -tags peer ./provider/host/ipmi
+	go test -tags peer -run AnotherMaker -count=1 ./provider/host/ipmi
 
 bench: ## all benchmarks; COUNT=10 OLD=file compares with an earlier run (beside Karpenter: make -C test/bench bench)
 	@mkdir -p bin

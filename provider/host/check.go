@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -50,6 +52,11 @@ func (p *Provider) checkOne(ctx context.Context, h *v1alpha1.Host) provider.Find
 	case h.Spec.SystemUUID == "" && h.Spec.ProviderID == "" && r.SystemUUID == "":
 		f.Level, f.Message = provider.LevelError, "nothing tells which Node is this host"
 		f.Hint = "set spec.systemUUID to what `cat /sys/class/dmi/id/product_uuid` says there"
+	case h.Spec.SystemUUID != "" && len(r.UUIDs) > 0 && !slices.ContainsFunc(r.UUIDs, func(u string) bool { return SameUUID(u, h.Spec.SystemUUID) }):
+		f.Level = provider.LevelWarning
+		f.Message = fmt.Sprintf("spec.systemUUID is %s and the BMC's GUID, in whatever byte order, is another one: %s",
+			h.Spec.SystemUUID, strings.Join(r.UUIDs, ", or "))
+		f.Hint = "see that the address is this host's BMC; some BMCs tell a GUID of their own, and then nothing is wrong"
 	case h.Spec.SystemUUID != "" && r.SystemUUID != "" && !SameUUID(h.Spec.SystemUUID, r.SystemUUID):
 		f.Level = provider.LevelWarning
 		f.Message = fmt.Sprintf("spec.systemUUID is %s and the BMC says %s", h.Spec.SystemUUID, r.SystemUUID)

@@ -28,6 +28,8 @@ type Reading struct {
 	Power Power
 	// SystemUUID is empty where it cannot be read.
 	SystemUUID string
+	// UUIDs are what the system's UUID may be, where the BMC tells one in a byte order that nobody knows.
+	UUIDs []string
 	// Failed is why the last operation that was accepted came to nothing, where the BMC says so.
 	Failed string
 }

@@ -40,6 +40,8 @@ type Config struct {
 	Credentials *dial.Credentials
 	// Dial connects; nil for the guarded dialer.
 	Dial func(network, address string) (net.Conn, error)
+	// Timeout bounds the wait for one datagram; 2 s where it is zero.
+	Timeout time.Duration
 	// Breaker spares a BMC that does not answer, and its callers the wait; nil for none.
 	Breaker *dial.Breaker
 }
@@ -48,6 +50,7 @@ type Config struct {
 type Switch struct {
 	config Config
 	turn   chan struct{}
+	uuids  []string // of the system, once they were told; who has the turn has them
 }
 
 var _ host.Switch = (*Switch)(nil)
@@ -56,6 +59,9 @@ var _ host.Switch = (*Switch)(nil)
 func New(config Config) *Switch {
 	if len(config.Suites) == 0 {
 		config.Suites = DefaultSuites
+	}
+	if config.Timeout == 0 {
+		config.Timeout = timeout
 	}
 	if config.Dial == nil {
 		config.Dial = dial.Dialer(5 * time.Second).Dial
@@ -156,7 +162,7 @@ func (s *Switch) client(username, password string) (*client.Client, error) {
 	}
 	address := net.JoinHostPort(name, strconv.Itoa(port))
 	connect := dialer(func(network, _ string) (net.Conn, error) { return s.config.Dial(network, address) })
-	return c.WithInterface(client.InterfaceLanplus).WithCipherSuiteID(suites...).WithTimeout(timeout).WithRetry(retries).
+	return c.WithInterface(client.InterfaceLanplus).WithCipherSuiteID(suites...).WithTimeout(s.config.Timeout).WithRetry(retries).
 		WithMaxPrivilegeLevel(types.PrivilegeLevelOperator).WithUDPProxy(connect), nil
 }
 
@@ -168,13 +174,21 @@ func (s *Switch) Read(ctx context.Context) (host.Reading, error) {
 		if err != nil {
 			return err
 		}
-		r.Power = host.Off
-		if status.PowerIsOn {
-			r.Power = host.On
+		r.Power = powerOf(status.PowerIsOn)
+		if s.uuids == nil {
+			s.uuids = guid(ctx, c)
 		}
+		r.UUIDs = s.uuids
 		return nil
 	})
 	return r, err
+}
+
+func powerOf(on bool) host.Power {
+	if on {
+		return host.On
+	}
+	return host.Off
 }
 
 // On powers the chassis on; IPMI takes no offence at a host that is on already.
@@ -212,13 +226,14 @@ func (s *Switch) ClearBoot(ctx context.Context) error {
 	})
 }
 
-// flagged reads whether boot flags are set and name a device.
+// flagged reads whether the boot flags name a device. Whether they are valid is not asked: BMCs clear that bit by themselves
+// within a minute, or do not tell it.
 func flagged(ctx context.Context, c *client.Client) (bool, error) {
 	var flags types.BootOptionParam_BootFlags
 	if err := c.GetSystemBootOptionsParamFor(ctx, &flags); err != nil {
 		return false, fmt.Errorf("read the boot device: %w", err)
 	}
-	return flags.BootFlagsValid && flags.BootDeviceSelector != types.BootDeviceSelectorNoOverride, nil
+	return flags.BootDeviceSelector != types.BootDeviceSelectorNoOverride, nil
 }
 
 // Shutdown presses the power button softly, as ACPI has it; a BMC that cannot says so.

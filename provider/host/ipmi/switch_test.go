@@ -149,6 +149,57 @@ func TestAWrongPasswordDoesNotOpenTheCircuit(t *testing.T) {
 	}
 }
 
+func TestAColdResetOfTheBMCIsWaitedFor(t *testing.T) {
+	rack, room := rackOf(t, 1, ipmisim.Config{Delay: 10 * time.Second})
+	_, err := rack.Provider.Create(t.Context(), provider.Request{Claim: "std-000", ClaimUID: "uid", Attempt: 1, Pool: "std"})
+	require.NoError(t, err)
+	rack.Advance(t, 2*time.Second)
+	room.sims["host-00"].ColdReset(20 * time.Second)
+	rack.Advance(t, 2*time.Minute)
+	require.Equal(t, v1alpha1.HostJoining, rack.Objects.Get("host-00").Status.State)
+	require.Equal(t, []string{"on"}, room.sims["host-00"].Ops())
+}
+
+// 6d757374-6572-4000-8000-000000000001 as the three habits of firmware put it on the wire.
+func TestTheGUIDMayBeSpelledInThreeWays(t *testing.T) {
+	clock, want := &hosttest.Clock{}, hosttest.UUID(1)
+	for name, raw := range map[string][16]byte{
+		"SMBIOS":     {0x74, 0x73, 0x75, 0x6d, 0x72, 0x65, 0x00, 0x40, 0x80, 0, 0, 0, 0, 0, 0, 1},
+		"as written": {0x6d, 0x75, 0x73, 0x74, 0x65, 0x72, 0x40, 0x00, 0x80, 0, 0, 0, 0, 0, 0, 1},
+		"IPMI":       {1, 0, 0, 0, 0, 0, 0, 0x80, 0x00, 0x40, 0x72, 0x65, 0x74, 0x73, 0x75, 0x6d},
+	} {
+		b := listen(t, clock, ipmisim.Config{GUID: raw})
+		got, err := connect(b, clock, canary).Probe(t.Context())
+		require.NoError(t, err)
+		require.Len(t, got.UUIDs, 3)
+		require.Contains(t, got.UUIDs, want, name)
+		require.Equal(t, host.Off, got.Power)
+		r, err := connect(b, clock, canary).Read(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, r.SystemUUID, "which of them it is, nobody knows")
+		require.Equal(t, got.UUIDs, r.UUIDs)
+	}
+	require.Empty(t, ipmi.Spellings([16]byte{}))
+}
+
+// doctor compares in every byte order, and says when none fits: the address may be another host's.
+func TestCheckComparesTheGUIDInEveryByteOrder(t *testing.T) {
+	for n, want := range map[int]provider.Level{1: provider.LevelOK, 2: provider.LevelWarning} {
+		rack, room := rackOf(t, 0, ipmisim.Config{})
+		h := hosttest.Host(n, power)
+		rack.Objects.Put(h)
+		sim := listen(t, rack.Clock, ipmisim.Config{GUID: [16]byte{1, 0, 0, 0, 0, 0, 0, 0x80, 0x00, 0x40, 0x72, 0x65, 0x74, 0x73, 0x75, 0x6d}})
+		room.sims[h.Name] = sim
+		s := connect(sim, rack.Clock, canary)
+		p := host.NewProvider(hosttest.ProviderName, rack.Objects, hosttest.SwitchFunc(func(context.Context, *v1alpha1.Host) (host.Switch, error) {
+			return s, nil
+		}), rack.Now)
+		findings := p.Check(t.Context())
+		require.Len(t, findings, 1)
+		require.Equal(t, want, findings[0].Level, findings[0].Message)
+	}
+}
+
 func TestABootDeviceThatOutlivesItsBootIsCleared(t *testing.T) {
 	clock := &hosttest.Clock{}
 	b := listen(t, clock, ipmisim.Config{})
@@ -238,7 +289,7 @@ func rackOf(t *testing.T, hosts int, c ipmisim.Config) (*hosttest.Rack, *room) {
 
 func (r *room) add(rack *hosttest.Rack, switches map[string]*ipmi.Switch, h *v1alpha1.Host, sim *ipmisim.BMC) {
 	r.sims[h.Name] = sim
-	switches[h.Name] = ipmi.New(ipmi.Config{Address: sim.Address, Credentials: &dial.Credentials{Now: rack.Now,
+	switches[h.Name] = ipmi.New(ipmi.Config{Address: sim.Address, Timeout: 200 * time.Millisecond, Credentials: &dial.Credentials{Now: rack.Now,
 		Read: func(ctx context.Context) (map[string][]byte, error) { return dial.Static(r.keys)(ctx) }}})
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -348,40 +346,6 @@ func TestOneOperationAtATime(t *testing.T) {
 		require.NoError(t, <-done)
 	}
 	require.Equal(t, 1, b.Sessions(), "ten callers, one session")
-}
-
-// The trees of real services may be there; MUSTER_REDFISH_TREES names their folder. Nothing of them is in this repository.
-func TestRealAnswersAreUnderstood(t *testing.T) {
-	answers := map[string][]byte{"the simulator": answered(t)}
-	if trees := os.Getenv("MUSTER_REDFISH_TREES"); trees != "" {
-		files, err := filepath.Glob(filepath.Join(trees, "dell", "systems_embedded*.json"))
-		require.NoError(t, err)
-		require.NotEmpty(t, files)
-		for _, file := range files {
-			if answers[file], err = os.ReadFile(file); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for name, data := range answers {
-		s, err := redfish.Summarize(data)
-		require.NoError(t, err, name)
-		require.NotEmpty(t, s.UUID, name)
-		require.Contains(t, s.Resets, "ForceOff", name)
-		require.Contains(t, []host.Power{host.On, host.Off}, s.Power, name)
-		require.Positive(t, s.CPUs, name)
-		require.Positive(t, s.MemoryGiB, name)
-	}
-}
-
-// answered is a system as the simulator tells it.
-func answered(t *testing.T) []byte {
-	sim := &redfishsim.BMC{Personality: redfishsim.IDRAC9(), UUID: hosttest.UUID(1), Username: "root", Password: canary, Now: (&hosttest.Clock{}).Now}
-	request := httptest.NewRequest("GET", "/redfish/v1/Systems/1", nil)
-	request.SetBasicAuth("root", canary)
-	answer := httptest.NewRecorder()
-	sim.ServeHTTP(answer, request)
-	return answer.Body.Bytes()
 }
 
 func TestAProbeTellsWhatABMCHasAndAllows(t *testing.T) {

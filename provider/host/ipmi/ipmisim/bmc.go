@@ -13,6 +13,7 @@ import (
 	"github.com/bougou/go-ipmi/pkg/bmc"
 	"github.com/bougou/go-ipmi/pkg/hal"
 	"github.com/bougou/go-ipmi/pkg/hal/mock"
+	"github.com/bougou/go-ipmi/pkg/handlers"
 	"github.com/bougou/go-ipmi/pkg/server"
 	"github.com/bougou/go-ipmi/pkg/transport/udp"
 	"github.com/bougou/go-ipmi/pkg/types"
@@ -29,7 +30,9 @@ type Config struct {
 	Lies, Deaf, NoShutdown bool
 	// BootStays takes boot devices and keeps the one there is.
 	BootStays bool
-	Now       func() time.Time
+	// GUID is what it says the system is.
+	GUID [16]byte
+	Now  func() time.Time
 }
 
 // BMC is a responder.
@@ -43,10 +46,41 @@ type BMC struct {
 	ops    []string
 	boot   types.BootDeviceSelector
 	users  *bmc.UserStore
+	// rebooted is when a cold reset ends.
+	rebooted time.Time
 }
 
 // userID is the slot of the one account.
 const userID = 2
+
+// unplugged drops what arrives while the BMC itself boots.
+type unplugged struct {
+	*udp.Conn
+	bmc *BMC
+}
+
+// ReadFrom takes the next datagram that the BMC is there for.
+func (u unplugged) ReadFrom(buffer []byte) (int, net.Addr, error) {
+	for {
+		n, from, err := u.Conn.ReadFrom(buffer)
+		if err != nil || !u.bmc.down() {
+			return n, from, err
+		}
+	}
+}
+
+// ColdReset has the BMC answer nothing for so long. The power of the chassis stays as it is.
+func (b *BMC) ColdReset(lasts time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rebooted = b.Now().Add(lasts)
+}
+
+func (b *BMC) down() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Now().Before(b.rebooted)
+}
 
 // Listen starts a responder on loopback; it ends with ctx.
 func Listen(ctx context.Context, c Config) (*BMC, error) {
@@ -56,7 +90,7 @@ func Listen(ctx context.Context, c Config) (*BMC, error) {
 	if len(c.Suites) > 0 {
 		options = append(options, bmc.WithCipherSuites(c.Suites))
 	}
-	core := bmc.New(bmc.DeviceInfo{IPMIVersion: 0x20}, [16]byte{}, hardware, options...)
+	core := bmc.New(bmc.DeviceInfo{IPMIVersion: 0x20}, c.GUID, hardware, options...)
 	user, err := core.Users.Add(userID, c.Username)
 	if err != nil {
 		return nil, err
@@ -70,7 +104,7 @@ func Listen(ctx context.Context, c Config) (*BMC, error) {
 		return nil, err
 	}
 	b.Address = conn.LocalAddr().String()
-	s := server.NewServer(core, udp.Wrap(conn, udp.WithReadTimeout(time.Second)))
+	s := server.NewServer(core, unplugged{udp.Wrap(conn, udp.WithReadTimeout(time.Second)), b}, server.WithHandlerRegistry(b.commands()))
 	go func() { _ = s.Serve(ctx) }()
 	context.AfterFunc(ctx, func() { _ = s.Close() })
 	return b, nil
@@ -88,6 +122,19 @@ func (b *BMC) Set(on bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.on, b.to = on, on
+}
+
+// commands are those of the library, and the system's GUID, which it has not.
+func (b *BMC) commands() *handlers.Registry {
+	all := handlers.NewRegistry()
+	handlers.RegisterAllHandlers(all)
+	all.RegisterFunc(types.CommandGetSystemGUID, func(context.Context, *handlers.HandlerContext, []byte) ([]byte, types.CompletionCode, error) {
+		if b.GUID == [16]byte{} {
+			return nil, types.CodeInvalidCommand, nil
+		}
+		return b.GUID[:], types.CodeOK, nil
+	})
+	return all
 }
 
 // SetPassword changes the password.
@@ -185,5 +232,5 @@ func (c *chassis) SetBootFlags(_ context.Context, flags *types.BootOptionParam_B
 func (c *chassis) GetBootFlags(context.Context) (*types.BootOptionParam_BootFlags, error) {
 	c.bmc.mu.Lock()
 	defer c.bmc.mu.Unlock()
-	return &types.BootOptionParam_BootFlags{BootFlagsValid: true, BootDeviceSelector: c.bmc.boot}, nil
+	return &types.BootOptionParam_BootFlags{BootDeviceSelector: c.bmc.boot}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,6 +27,11 @@ type BMC struct {
 	opened   int
 	served   int
 	busy     int
+	rebooted time.Time // when a cold reset ends
+	frozen   bool
+	lost     bool
+	boots    time.Duration
+	inside   atomic.Int64 // requests being answered
 	resets   []string
 	requests []string
 }
@@ -49,6 +55,38 @@ func (b *BMC) Busy(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.busy = n
+}
+
+// ColdReset has the BMC itself boot for so long: connections break, then it answers 503 for as long again. Its sessions and
+// tasks are forgotten; the power of the system stays as it is.
+func (b *BMC) ColdReset(lasts time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rebooted, b.sessions, b.frozen = b.Now().Add(2*lasts), nil, false
+	b.boots = lasts
+}
+
+// Frozen says whether the BMC gave up under too many requests at a time.
+func (b *BMC) Frozen() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.frozen
+}
+
+// down answers, or not, while the BMC boots or is frozen.
+func (b *BMC) down(w http.ResponseWriter) bool {
+	if b.FreezesAt > 0 && b.inside.Load() >= int64(b.FreezesAt) {
+		b.frozen = true
+	}
+	left := b.rebooted.Sub(b.Now())
+	switch {
+	case b.frozen || left > b.boots:
+		panic(http.ErrAbortHandler) // the connection is cut
+	case left > 0:
+		fail(w, http.StatusServiceUnavailable, "Base.1.5.ServiceShuttingDown", "the service is starting")
+		return true
+	}
+	return false
 }
 
 // Taken are the reset types that were taken, in their order.
@@ -121,10 +159,18 @@ func (b *BMC) power() string {
 
 // ServeHTTP answers one request.
 func (b *BMC) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.inside.Add(1)
+	defer b.inside.Add(-1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.requests = append(b.requests, r.Method+" "+r.URL.Path)
 	b.served++
+	if b.RequiresClose && !r.Close {
+		panic(http.ErrAbortHandler)
+	}
+	if b.down(w) {
+		return
+	}
 	if b.busy > 0 {
 		b.busy--
 		fail(w, http.StatusServiceUnavailable, "Base.1.5.ServiceTemporarilyUnavailable", "try again later")
@@ -132,6 +178,9 @@ func (b *BMC) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	if path == "/redfish/v1" && r.Method == http.MethodGet {
+		if b.planted(w, r, path) {
+			return
+		}
 		b.root(w)
 		return
 	}
@@ -143,7 +192,9 @@ func (b *BMC) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusUnauthorized, "Base.1.5.NoValidSession", "no valid session")
 		return
 	}
-	b.route(w, r, path)
+	if r.Method == http.MethodDelete || !b.planted(w, r, path) {
+		b.route(w, r, path)
+	}
 }
 
 func (b *BMC) known(r *http.Request) bool {

@@ -52,6 +52,14 @@ type Personality struct {
 	Lies, Deaf bool
 	// ExtraSystems are beside the one of the test, in an order that changes with each answer.
 	ExtraSystems int
+	// Tree is what a real service told; nil for what the personality says.
+	Tree Tree
+	// FreezesAt cuts every connection from the time on when so many requests come at once, until a cold reset.
+	FreezesAt int
+	// RequiresClose answers no second request on a connection.
+	RequiresClose bool
+	// LostJobs answers every other reset with 404.
+	LostJobs bool
 	// ForeignLinks leads the reset to another server.
 	ForeignLinks bool
 }

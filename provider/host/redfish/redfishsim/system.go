@@ -113,7 +113,11 @@ func (b *BMC) reset(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusServiceUnavailable, "IDRAC.2.8.SYS518", "iDRAC is not ready.")
 	case b.Strict && (early || to == on):
 		fail(w, http.StatusBadRequest, "iLO.2.14.InvalidOperationForSystemState", "The operation was not successful due to the current power state.")
+	case b.LostJobs && !b.lost:
+		b.lost = true
+		fail(w, http.StatusNotFound, "Base.1.5.ResourceMissingAtURI", "the job")
 	default:
+		b.lost = false
 		b.lastOp = b.Now()
 		b.resets = append(b.resets, ask.ResetType)
 		if !b.Lies && !b.TaskFails && (!graceful || !b.Deaf) && b.to != to {
