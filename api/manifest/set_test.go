@@ -24,7 +24,7 @@ func TestPoolFieldsByTheirLastWord(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"idleafter": "did you mean idleAfter?",
-		"After":     `no field of a NodePool is called "After": use one of spec.`,
+		"Zeit":      `no field of a NodePool is called "Zeit": use one of spec.`,
 		"labels":    `no field of a NodePool is called "labels"`,
 		"min":       "spec.template.range.cpu.min or spec.template.range.memory.min: use the whole path",
 	} {

@@ -55,6 +55,10 @@ type NodePoolSpec struct {
 	// +optional
 	Spare *intstr.IntOrString `json:"spare,omitempty"`
 
+	// repair replaces nodes that are not ready for long. Without it they are left alone.
+	// +optional
+	Repair *Repair `json:"repair,omitempty"`
+
 	// weight ranks pools: a pool with a higher weight is tried first.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
@@ -75,6 +79,16 @@ type NodePoolSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	ScaleDown ScaleDown `json:"scaleDown,omitempty"`
+}
+
+// Repair says when a node that is not ready is replaced.
+type Repair struct {
+	// after is how long a node must have been without a heartbeat. Its pods are evicted by Kubernetes after 5 minutes.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="after must be at least 1m: nodes restart"
+	After metav1.Duration `json:"after"`
 }
 
 // Preemption says whether a pool's nodes are looked at for pods that could make room.

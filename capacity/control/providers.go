@@ -35,6 +35,7 @@ func (p *Providers) Tick(ctx context.Context, now time.Time) {
 		p.look(ctx, pr, now)
 	}
 	p.Keeper.strays(ctx, now)
+	p.Keeper.repair(ctx, now)
 }
 
 func (p *Providers) look(ctx context.Context, pr *v1alpha1.Provider, now time.Time) {

@@ -39,6 +39,7 @@ const (
 	ReasonVolumes  = "WaitingForVolumes" // empty, volumes are still attached
 	ReasonBlocked  = "DrainBlocked"      // pods did not leave: the node is open again
 
+	ReasonUnhealthy = "Unhealthy" // the Node was not ready for as long as its pool waits
 	ReasonTimeout   = "RegistrationTimeout"
 	ReasonFailed    = "MachineFailed"
 	ReasonVanished  = "MachineVanished" // gone before its Node was ready

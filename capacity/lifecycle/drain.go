@@ -22,7 +22,7 @@ func draining(s *step) {
 		s.do(Withdraw{Name: s.c.Name, UID: s.c.UID})
 		s.wake(withdrawAgain)
 	case s.lost(), !s.closed():
-	case len(s.o.Pods) > 0:
+	case len(s.o.Pods) > 0 && !s.dead():
 		s.awaitPods()
 	case s.o.Unheard && !s.deleted():
 		s.say("node " + s.c.Status.NodeName + " is closed and empty, pods that came a moment ago are waited for")
@@ -37,6 +37,14 @@ func draining(s *step) {
 	if s.c.Status.State == v1alpha1.ClaimDraining {
 		s.doubt()
 	}
+}
+
+// dead says that waiting for the pods is of no use: the node is replaced because it is not ready, all of them were evicted, and
+// nobody is there who could end them.
+func (s *step) dead() bool {
+	r := s.c.Spec.Release
+	return r != nil && r.Reason == ReasonUnhealthy && s.o.Node != nil && !nodeReady(s.o.Node) && s.now.Sub(r.Since.Time) >= deadGrace &&
+		!slices.ContainsFunc(s.o.Pods, func(p PodOnNode) bool { return !p.Terminating })
 }
 
 // reopen undoes a drain whose release was withdrawn; the marks come off in the state it returns to.

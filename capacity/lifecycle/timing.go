@@ -29,6 +29,8 @@ const (
 	detachAgain   = 2 * time.Second
 	// unheardAgain is how often it is looked whether every pod was heard of.
 	unheardAgain = 500 * time.Millisecond
+	// deadGrace is how long the pods of a node that is replaced because it is not ready have to end, should it be alive.
+	deadGrace = time.Minute
 	// lateNode is how long a Node that registered in its machine's last moment has to show up.
 	lateNode = 2 * time.Second
 	// lateCreate is how long a creation whose answer was lost may still be carried out.

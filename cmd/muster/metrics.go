@@ -19,6 +19,7 @@ type metrics struct {
 	machines *prometheus.GaugeVec
 	orphans  *prometheus.GaugeVec
 	removed  *prometheus.CounterVec
+	repaired *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer, live *capacity.Live) *metrics {
@@ -47,8 +48,11 @@ func newMetrics(r prometheus.Registerer, live *capacity.Live) *metrics {
 		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "muster_provider_orphan_machines_removed_total", Help: "Machines without a claim that were removed and are proven gone.",
 		}, []string{"provider"}),
+		repaired: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "muster_nodes_repaired_total", Help: "Nodes released because they were not ready for as long as their pool waits.",
+		}, []string{"pool"}),
 	}
-	r.MustRegister(m.passes, m.bought, m.cost, m.least, m.fates, m.machines, m.orphans, m.removed, &claimStates{live: live}, &brakesHeld{live: live},
+	r.MustRegister(m.passes, m.bought, m.cost, m.least, m.fates, m.machines, m.orphans, m.removed, m.repaired, &claimStates{live: live}, &brakesHeld{live: live},
 		&machineRoom{live: live})
 	return m
 }
@@ -74,6 +78,8 @@ func (m *metrics) observeOrphans(name string, counts map[housekeeping.Standing]i
 		m.orphans.WithLabelValues(name, string(standing)).Set(float64(counts[standing]))
 	}
 }
+
+func (m *metrics) nodeRepaired(pool string) { m.repaired.WithLabelValues(pool).Inc() }
 
 func (m *metrics) orphanRemoved(name string) { m.removed.WithLabelValues(name).Inc() }
 

@@ -1,0 +1,58 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/housekeeping"
+)
+
+// repair replaces nodes that are not ready for long, where their pool asks for it, and leaves those alone that come back.
+func (k *Keeper) repair(ctx context.Context, now time.Time) {
+	r := housekeeping.Repair(k.Live.View(), now)
+	for _, c := range r.Spare {
+		c = c.DeepCopy()
+		c.Spec.Release = nil
+		k.record(ctx, c, "NodeRecovered", fmt.Sprintf("node %s is ready again: it is not replaced", c.Status.NodeName))
+	}
+	for _, one := range r.Replace {
+		c, pool := one.Claim.DeepCopy(), one.Pool
+		c.Spec.Release = &v1alpha1.Release{Reason: housekeeping.Unhealthy, Since: metav1.NewMicroTime(now), Drain: drainOf(pool)}
+		k.record(ctx, c, "NodeUnhealthy", fmt.Sprintf("node %s was not ready for %s: it is replaced", c.Status.NodeName,
+			pool.Spec.Repair.After.Duration))
+	}
+}
+
+// record writes a claim whose release was asked for or withdrawn, and tells so. The version that was decided on is the fence.
+func (k *Keeper) record(ctx context.Context, c *v1alpha1.NodeClaim, reason, message string) {
+	if !k.leading() {
+		return
+	}
+	updated, err := k.Kube.UpdateClaim(ctx, c)
+	if err != nil {
+		if !Conflict(err) {
+			k.Log.Error("could not write the claim of an unhealthy node", "claim", c.Name, "error", err)
+		}
+		return
+	}
+	k.Live.SetClaim(updated)
+	k.Log.Warn(message, "claim", c.Name, "reason", reason)
+	k.Kube.Event(Subject{Kind: "NodeClaim", PodReference: v1alpha1.PodReference{Name: c.Name, UID: c.UID}}, true, reason, message)
+	if c.Spec.Release != nil && k.Repaired != nil {
+		k.Repaired(c.Spec.Pool)
+	}
+}
+
+// drainOf is how a pool's unhealthy node is emptied.
+func drainOf(p *v1alpha1.NodePool) *v1alpha1.Drain {
+	d := &v1alpha1.Drain{Timeout: metav1.Duration{Duration: 15 * time.Minute}, EvictLocalStorage: true}
+	if t := p.Spec.ScaleDown.DrainTimeout; t != nil {
+		d.Timeout = *t
+	}
+	d.Force = p.Spec.ScaleDown.Force
+	return d
+}
