@@ -203,3 +203,16 @@ func (s *Stage) Pool(name string) *v1alpha1.NodePool {
 	require.NoError(s.T, s.Plane.Objects.Get(s.Ctx, client.ObjectKey{Name: name}, &p))
 	return &p
 }
+
+// ChangePool reads a pool, changes it and writes it back: an operator's hand.
+func (s *Stage) ChangePool(name string, change func(*v1alpha1.NodePool)) {
+	s.T.Helper()
+	require.NoError(s.T, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		var p v1alpha1.NodePool
+		if err := s.Plane.Objects.Get(s.Ctx, client.ObjectKey{Name: name}, &p); err != nil {
+			return err
+		}
+		change(&p)
+		return s.Plane.Objects.Update(s.Ctx, &p)
+	}))
+}

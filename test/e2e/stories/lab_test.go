@@ -17,6 +17,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider/dial"
@@ -43,6 +45,7 @@ type lab struct {
 	trap    *trap
 
 	mu      sync.Mutex
+	away    bool       // nobody reaches the API
 	chance  *rand.Rand // nil: nothing goes wrong
 	broken  int
 	clones  map[string]int // the most clones that ran at once, by host
@@ -121,9 +124,33 @@ func (l *lab) calm() {
 	l.s.T.Logf("%d requests went wrong", l.broken)
 }
 
+// reachable cuts the API off, or joins it again.
+func (l *lab) reachable(yes bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.away = !yes
+}
+
+// keepFree has so much memory stay free on every host.
+func (l *lab) keepFree(memory string) {
+	l.s.T.Helper()
+	require.NoError(l.s.T, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		var p v1alpha1.Provider
+		if err := l.s.Plane.Objects.Get(l.s.Ctx, client.ObjectKey{Name: "lab"}, &p); err != nil {
+			return err
+		}
+		p.Spec.Proxmox.Placement.MinFree = stage.Resources("memory", memory)
+		return l.s.Plane.Objects.Update(l.s.Ctx, &p)
+	}))
+}
+
 // ServeHTTP is the API.
 func (l *lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
+	if l.away {
+		l.mu.Unlock()
+		panic(http.ErrAbortHandler) // the connection ends without an answer
+	}
 	if l.chance != nil && l.chance.IntN(20) == 0 {
 		l.cluster.Break(misfortunes[l.chance.IntN(len(misfortunes))])
 		l.broken++

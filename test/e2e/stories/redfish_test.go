@@ -23,6 +23,7 @@ const bmcCanary = "canary-bmc-password"
 // metal is a room of hosts behind BMCs that speak Redfish over TLS. A host that is on registers its Node.
 type metal struct {
 	s    *stage.Stage
+	n    int // hosts
 	bmcs map[string]*redfishsim.BMC
 	// never joins: its operating system does not come up.
 	dead map[string]bool
@@ -34,11 +35,11 @@ func metalName(n int) string { return fmt.Sprintf("metal-%02d", n) }
 func metalUUID(n int) string { return fmt.Sprintf("6d757374-6572-4000-8000-%012d", n) }
 
 // newMetal makes the hosts with their Host objects, Secret and Provider; odd changes what one of them is like.
-func newMetal(s *stage.Stage, odd map[int]func(*redfishsim.BMC)) *metal {
-	m := &metal{s: s, bmcs: map[string]*redfishsim.BMC{}, dead: map[string]bool{}}
+func newMetal(s *stage.Stage, hosts int, odd map[int]func(*redfishsim.BMC)) *metal {
+	m := &metal{s: s, n: hosts, bmcs: map[string]*redfishsim.BMC{}, dead: map[string]bool{}}
 	secret := entrust(s, "bmc", map[string]string{"username": "root", "password": bmcCanary})
 	kinds := []redfishsim.Personality{redfishsim.ILO5(), redfishsim.IDRAC9(), redfishsim.SupermicroX10(), redfishsim.Quanta()}
-	for n := range metalHosts {
+	for n := range hosts {
 		p := kinds[n%len(kinds)]
 		p.Delay, p.Quiet = time.Second, time.Second
 		bmc := &redfishsim.BMC{Personality: p, UUID: metalUUID(n), Username: "root", Password: bmcCanary, Now: time.Now}
@@ -65,13 +66,23 @@ func (m *metal) boot() {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for m.s.Ctx.Err() == nil {
-		for n := range metalHosts {
+		for n := range m.n {
 			if name := metalName(n); m.bmcs[name].IsOn() && !m.dead[name] {
 				register(m.s, name, "", metalUUID(n), stage.Resources("cpu", "8", "memory", "16Gi", "pods", "110"))
 			}
 		}
 		<-tick.C
 	}
+}
+
+// on counts the hosts that are.
+func (m *metal) on() (n int) {
+	for _, bmc := range m.bmcs {
+		if bmc.IsOn() {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *metal) hosts() map[string]v1alpha1.HostStatus {
@@ -89,7 +100,7 @@ func (m *metal) hosts() map[string]v1alpha1.HostStatus {
 func TestRedfishHostsServePodsAlthoughSomeLie(t *testing.T) {
 	s := stage.New(t, kit)
 	s.Backend()
-	m := newMetal(s, map[int]func(*redfishsim.BMC){
+	m := newMetal(s, metalHosts, map[int]func(*redfishsim.BMC){
 		0: func(b *redfishsim.BMC) { b.Lies = true },
 		1: func(b *redfishsim.BMC) { b.Lies = true },
 		3: func(b *redfishsim.BMC) { b.Busy(20) },
