@@ -22,6 +22,9 @@ func (p *Provider) Check(ctx context.Context) []provider.Finding {
 	p.viewing.Lock()
 	p.rights, p.view = nil, nil
 	p.viewing.Unlock()
+	p.mu.Lock()
+	clear(p.storages)
+	p.mu.Unlock()
 	v, err := p.look(ctx)
 	if err != nil {
 		return append(found, problem("cluster", err))

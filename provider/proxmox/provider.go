@@ -60,6 +60,7 @@ type Provider struct {
 	known    map[int]knownMark
 	started  map[int]owner
 	deleting map[int]owner
+	storages map[int]knownTemplate
 	uploaded map[int]owner // whose image is where it belongs, and not yet in its drive
 	last     string        // the host chosen last
 }
@@ -81,7 +82,7 @@ func New(c Config) (*Provider, error) {
 	retry := &dial.Retry{Next: breaker, Attempts: 3, First: c.Pause}
 	return &Provider{config: c, spec: c.Spec, client: newClient(c.Endpoint, c.Credentials, retry), now: c.Now,
 		works: map[int]*work{}, reserved: map[int]owner{}, known: map[int]knownMark{}, started: map[int]owner{},
-		deleting: map[int]owner{}, uploaded: map[int]owner{}}, nil
+		deleting: map[int]owner{}, storages: map[int]knownTemplate{}, uploaded: map[int]owner{}}, nil
 }
 
 // keyed has one lock for each key.

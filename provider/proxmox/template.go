@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
@@ -31,16 +32,15 @@ func (p *Provider) templates(ctx context.Context, v *view, spec *v1alpha1.Proxmo
 		if r.Type != "qemu" || r.Template == 0 || !chosen(spec.Template, r) {
 			continue
 		}
-		c := &vmConfig{}
-		if err := p.client.get(ctx, fmt.Sprintf("read template %d", r.vmid()), qemu(r.Node, r.vmid())+"/config", c); err != nil {
+		storage, err := p.storageOf(ctx, r)
+		if err != nil {
 			if errors.Is(err, provider.ErrMisconfigured) || ctx.Err() != nil {
 				return nil, err
 			}
 			away = err
 			continue
 		}
-		t := template{row: r}
-		_, t.storage = c.bootDisk()
+		t := template{row: r, storage: storage}
 		t.shared = slices.ContainsFunc(v.stores, func(s row) bool { return s.Storage == t.storage && s.Shared != 0 })
 		all = append(all, t)
 	}
@@ -53,6 +53,38 @@ func (p *Provider) templates(ctx context.Context, v *view, spec *v1alpha1.Proxmo
 			Hint: "see spec.proxmox.template, and that the token has VM.Audit and VM.Clone on it"}
 	}
 	return all, nil
+}
+
+// knownTemplate is where a template's disk was, for as long as nobody changes the template's host, name or tags.
+type knownTemplate struct {
+	host, name, tags, storage string
+	at                        time.Time
+}
+
+// templateAge is how many times older than a look at the cluster what is known of a template may be. While many claims wait
+// for their turn to clone, each try would read every template.
+const templateAge = 30
+
+// storageOf reads where the disk of a template is, or remembers.
+func (p *Provider) storageOf(ctx context.Context, r *row) (string, error) {
+	now := p.now()
+	p.mu.Lock()
+	known := p.storages[r.vmid()]
+	p.mu.Unlock()
+	fresh := knownTemplate{host: r.Node, name: r.Name, tags: r.Tags, storage: known.storage, at: known.at}
+	if known == fresh && now.Sub(known.at) < p.config.ViewAge*templateAge {
+		return known.storage, nil
+	}
+	c := &vmConfig{}
+	if err := p.client.get(ctx, fmt.Sprintf("read template %d", r.vmid()), qemu(r.Node, r.vmid())+"/config", c); err != nil {
+		return "", err
+	}
+	_, fresh.storage = c.bootDisk()
+	fresh.at = now
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.storages[r.vmid()] = fresh
+	return fresh.storage, nil
 }
 
 func chosen(t v1alpha1.ProxmoxTemplate, r *row) bool {
