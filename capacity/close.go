@@ -35,3 +35,20 @@ func (l *Live) Reopen(node string) {
 	l.settleStage(e)
 	l.changed()
 }
+
+// Wane says which nodes the reaper is about to empty: pods that fit elsewhere as well had better go there, so that fewer have
+// to be moved.
+func (l *Live) Wane(nodes []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.waning {
+		e.waning = false
+	}
+	l.waning = l.waning[:0]
+	for _, name := range nodes {
+		if e := l.nodes[name]; e != nil {
+			e.waning = true
+			l.waning = append(l.waning, e)
+		}
+	}
+}

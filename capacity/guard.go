@@ -70,7 +70,7 @@ func daemonPod(pod *corev1.Pod) bool {
 }
 
 // Preferences ranks nodes for a pod that already fits there, each from 0 to the given maximum: fuller nodes first, so
-// that emptying nodes run empty by themselves.
+// that emptying nodes run empty by themselves, and those that the reaper is about to empty at half of what they would be.
 func (l *Live) Preferences(pod *corev1.Pod, nodes []string, maximum int64) []int64 {
 	ask := l.asks.Ask(pod)
 	l.mu.Lock()
@@ -79,6 +79,9 @@ func (l *Live) Preferences(pod *corev1.Pod, nodes []string, maximum int64) []int
 	for i, name := range nodes {
 		if e := l.nodes[name]; e != nil && e.Object != nil && e.Stage == Open {
 			scores[i] = min(fullness(ask, &e.Node), 10_000) * maximum / 10_000
+			if e.waning {
+				scores[i] /= 2
+			}
 		}
 	}
 	return scores

@@ -60,6 +60,7 @@ type Live struct {
 	whys       []Reason           // scratch of choose: most calls find a node, and need no reasons
 	placed     map[types.UID]*Pod // bound, and their condition still says they wait
 	strangers  time.Time
+	waning     []*entry // those that are marked so
 	listeners  []chan struct{}
 
 	unheard   map[types.UID]time.Time // pending pods of ours by when they were first seen; some were heard of by now

@@ -25,6 +25,7 @@ type entry struct {
 	guests int               // pods here that are not resident
 	// closed is set in memory before the intent to release is recorded, so that the filter stops first.
 	closed bool
+	waning bool // the reaper is about to empty it
 
 	hash     uint64  // of the name
 	seat     int     // index into tables with a row for each entry

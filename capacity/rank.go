@@ -9,11 +9,12 @@ type rank struct {
 	preferred int64 // sum of the weights of its preferred node affinity terms
 	siblings  int   // pods of the same ReplicaSet, StatefulSet or ReplicationController there
 	empty     bool  // nothing but resident pods there: let it empty itself for good
+	waning    bool  // the reaper is about to empty it
 	used      int64 // how full the node will be, in 1/10000 of its scarcest resource
 }
 
 // before says whether r is the better node: what was ordered for the pod first, then what the pod prefers, then
-// upstream's default spreading, then the fullest node, then the name.
+// upstream's default spreading, then a node that stays, then the fullest node, then the name.
 func (r rank) before(o rank) bool {
 	switch {
 	case r.reserved != o.reserved:
@@ -26,6 +27,8 @@ func (r rank) before(o rank) bool {
 		return r.siblings < o.siblings
 	case r.empty != o.empty:
 		return o.empty
+	case r.waning != o.waning:
+		return o.waning
 	case r.used != o.used:
 		return r.used > o.used
 	}
@@ -35,7 +38,7 @@ func (r rank) before(o rank) bool {
 func (e *entry) rank(p *Pod, o *opinion, keeper keeper) rank {
 	r := rank{
 		entry: e, avoided: o.avoided, preferred: o.preferred, empty: len(e.holds) == 0 && e.guests == 0,
-		used: fullness(p.Ask, &e.Node), reserved: keeper.is(e),
+		waning: e.waning, used: fullness(p.Ask, &e.Node), reserved: keeper.is(e),
 	}
 	if len(e.owners) > 0 && spreads(p.OwnerKind) {
 		r.siblings = e.owners[p.Owner]

@@ -29,6 +29,7 @@ func (r *Reaper) Tick(ctx context.Context, now time.Time) time.Duration {
 	if d.Looked {
 		r.memory.Moved = now
 	}
+	r.Live.Wane(d.Waning)
 	for _, back := range d.Reopen {
 		r.reopen(ctx, back)
 	}

@@ -19,6 +19,8 @@ type Decision struct {
 	Reasons map[string]Reason // by claim
 	// Details say of some claims what is in the way: a pod, a budget.
 	Details map[string]string
+	// Waning are the nodes that are likely to be emptied: pods had better go elsewhere.
+	Waning []string
 	// Next is when a node that waits now may go; 0 when only events matter.
 	Next time.Duration
 	// Looked says that it was looked for nodes whose pods could move.
@@ -65,7 +67,21 @@ func Decide(v *capacity.View, m Memory, now time.Time) Decision {
 		d.wake(wait)
 	}
 	d.move(few)
+	d.findWaning()
 	return d.Decision
+}
+
+// findWaning names the under-used nodes that nothing lasting keeps.
+func (d *decider) findWaning() {
+	for _, c := range d.v.Claims {
+		_, few := d.memory.Underused[c.Node.Name]
+		switch d.Reasons[c.Object.Name] {
+		case Waiting, Underused, NoRoom, Headroom, Budget, BoughtBack, NotReached, Growing:
+			if few {
+				d.Waning = append(d.Waning, c.Node.Name)
+			}
+		}
+	}
 }
 
 // wake asks for another decision after a while, if not earlier.
@@ -148,6 +164,12 @@ func (d *decider) judgeUnderused(c *capacity.Claim, p *v1alpha1.NodePool) (Reaso
 	since, few := d.memory.Underused[c.Node.Name]
 	if !few {
 		return occupiedOr(d.v, c.Node), 0
+	}
+	for _, pod := range movable(d.v, c.Node.Name) {
+		if stay := pod.Stays(d.v.Schedulers, p.Spec.ScaleDown.EvictLocalStorage); stay != "" {
+			d.Details[c.Object.Name] = "pod " + pod.Key()
+			return Reason(stay), 0
+		}
 	}
 	if left := since.Add(underusedAfter(p)).Sub(d.now); left > 0 {
 		return Waiting, left

@@ -24,19 +24,14 @@ func (m *mover) try(c *capacity.Claim) {
 	case m.sim.Spent():
 		why = NotReached
 	default:
-		why, detail = m.empty(c, p.object)
+		why, detail = m.empty(c)
 	}
 	m.spare(c, why, detail)
 }
 
 // empty moves all pods of a node, or none.
-func (m *mover) empty(c *capacity.Claim, p *v1alpha1.NodePool) (Reason, string) {
-	pods := m.movable(c.Node.Name)
-	for _, pod := range pods {
-		if stay := pod.Stays(m.v.Schedulers, p.Spec.ScaleDown.EvictLocalStorage); stay != "" {
-			return Reason(stay), "pod " + pod.Key()
-		}
-	}
+func (m *mover) empty(c *capacity.Claim) (Reason, string) {
+	pods := movable(m.v, c.Node.Name)
 	if why := m.budgets.refuse(pods); why != "" {
 		return PodBudget, why
 	}
@@ -59,7 +54,7 @@ func (m *mover) empty(c *capacity.Claim, p *v1alpha1.NodePool) (Reason, string) 
 	}
 	m.budgets.spend(pods)
 	m.pools[c.Object.Spec.Pool].lose()
-	m.chosen = append(m.chosen, trip{claim: c, pods: m.guests(c.Node.Name)})
+	m.chosen = append(m.chosen, trip{claim: c, pods: guests(m.v, c.Node.Name)})
 	return Underused, ""
 }
 
@@ -116,12 +111,12 @@ func (m *mover) spotOf(node string) *spot {
 
 // guests are the pods of a node that do not live and die with it; movable are those of them that are not leaving anyway, the
 // largest first.
-func (m *mover) guests(node string) []*capacity.Pod {
-	return slices.DeleteFunc(slices.Clone(m.v.Pods[node]), func(p *capacity.Pod) bool { return !guest(p) })
+func guests(v *capacity.View, node string) []*capacity.Pod {
+	return slices.DeleteFunc(slices.Clone(v.Pods[node]), func(p *capacity.Pod) bool { return !guest(p) })
 }
 
-func (m *mover) movable(node string) []*capacity.Pod {
-	pods := slices.DeleteFunc(m.guests(node), func(p *capacity.Pod) bool { return p.Terminating })
+func movable(v *capacity.View, node string) []*capacity.Pod {
+	pods := slices.DeleteFunc(guests(v, node), func(p *capacity.Pod) bool { return p.Terminating })
 	slices.SortStableFunc(pods, func(a, b *capacity.Pod) int {
 		return cmp.Or(
 			cmp.Compare(b.Ask.Requests.MilliCPU, a.Ask.Requests.MilliCPU),
@@ -155,7 +150,7 @@ func (m *mover) buysBack() bool {
 	claims, moved := make([]*v1alpha1.NodeClaim, 0, len(m.chosen)), map[string][]*capacity.Pod{}
 	for _, t := range m.chosen {
 		claims = append(claims, t.claim.Object)
-		moved[t.claim.Node.Name] = m.movable(t.claim.Node.Name)
+		moved[t.claim.Node.Name] = movable(m.v, t.claim.Node.Name)
 	}
 	for _, r := range m.Release {
 		claims = append(claims, r.Claim)
