@@ -12,7 +12,15 @@ type shelf struct {
 	batches []int
 	skip    []int  // for a batch that is used up: where to look for the next
 	least   vector // no pod here asks for less, of any kind
+	needs   vector // of one pod of each batch, one after the other: where there are many, looking them up is most of the work
 	next    int    // of the machine being filled: no batch before it fits
+	taken   int    // of the machine being filled: it takes pods of the batch before this one, as far as there is room
+}
+
+// need is what a pod of the batch asks for that stands there.
+func (s *shelf) need(at int) vector {
+	n := len(s.least)
+	return s.needs[at*n : (at+1)*n : (at+1)*n]
 }
 
 // live is the first batch of the shelf from i on that still has pods.
@@ -60,9 +68,11 @@ func (d *draft) stock() {
 			return cmp.Compare(d.batches[b].class.size, d.batches[a].class.size)
 		})
 		s.least = slices.Clone(d.batches[s.batches[0]].class.need)
+		s.needs = make(vector, 0, len(s.batches)*len(s.least))
 		for at, batch := range s.batches {
 			s.skip = append(s.skip, at+1)
 			s.least.atMost(d.batches[batch].class.need)
+			s.needs = append(s.needs, d.batches[batch].class.need...)
 		}
 	}
 }
@@ -111,7 +121,7 @@ func (d *draft) packEvenly(b *blueprint, free vector, first int, carried []packe
 			return carried
 		}
 		s := &open[best]
-		for n := max(free.times(d.batches[s.batches[s.next]].class.need, math.MaxInt32)/gulps, 1); n > 0; {
+		for n := max(free.times(s.need(s.next), math.MaxInt32)/gulps, 1); n > 0; {
 			batch, found := d.top(s, b, free)
 			if !found {
 				break
@@ -159,7 +169,8 @@ func (d *draft) top(s *shelf, b *blueprint, free vector) (int, bool) {
 	for s.next = s.live(s.next, d.left); s.next < len(s.batches); s.next = s.live(min(s.next+1<<min(misses/stride, 20), len(s.batches)), d.left) {
 		batch := s.batches[s.next]
 		d.effort++
-		if d.available(batch) > 0 && free.holds(d.batches[batch].class.need) && b.takes(d.batches[batch].class) {
+		if free.holds(s.need(s.next)) && d.available(batch) > 0 && (s.taken == s.next+1 || b.takes(d.batches[batch].class)) {
+			s.taken = s.next + 1
 			return batch, true
 		}
 		misses++

@@ -51,7 +51,7 @@ func (d *draft) pack(b *blueprint, free vector, first int, carried []packed) []p
 
 // available is how many pods of a batch a machine of the family could still get.
 func (d *draft) available(batch int) int {
-	if !d.batches[batch].class.social {
+	if d.crowd == nil || !d.batches[batch].class.social {
 		return d.left[batch] - d.taken[batch]
 	}
 	if !d.crowd.mayTry(d.batches[batch].class) {

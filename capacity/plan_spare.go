@@ -18,13 +18,18 @@ func (p *planner) spare() bool {
 	before := len(p.plan.Creates)
 	room := p.spareRoom()
 	most := p.sim.Looks() + p.sim.Looks()/sparePart + spareLooks
-	classes := p.classesOf()
+	var classes map[*Class]*class // found when the first machine may go: a plan may have very many
 	for _, pl := range p.byCost() {
 		load := p.loadOf(pl)
 		own := p.market.kinds.from(&pl.Free)
-		if room.take(own, 1); room.holds(load) && p.sim.Looks() < most && !p.sim.Spent() && p.vacate(pl, classes) {
-			room.take(load, 1)
-			continue
+		if room.take(own, 1); room.holds(load) && p.sim.Looks() < most && !p.sim.Spent() {
+			if classes == nil {
+				classes = p.classesOf()
+			}
+			if p.vacate(pl, classes) {
+				room.take(load, 1)
+				continue
+			}
 		}
 		room.put(own, 1)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // scene is what all clusters share: a replica of Muster and its scheduler, a scheduler for DaemonSets, machines that
-// boot at once, namespaces and priorities.
+// boot when those pods are placed that fit without them, namespaces and priorities.
 type scene struct {
 	*stage.Stage
 	replica *stage.Replica
@@ -38,7 +38,7 @@ func newScene(t *testing.T) *scene {
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, PreemptionPolicy: &never}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	s.Backend("--boot-min=50ms", "--boot-median=100ms", "--boot-max=200ms", "--delete-time=0s")
+	s.Backend("--boot-min=3s", "--boot-median=3500ms", "--boot-max=4s", "--delete-time=0s")
 	s.Stock()
 	s.replica = s.Place(stage.ReplicaOptions{Config: patient, Flags: []string{"--settle=0s", "--batch-idle=300ms", "--batch-max=20s"}})
 	s.Await(*patience, "the replica to lead", func() error { return s.Leads(s.replica) })
