@@ -61,7 +61,7 @@ func wakeUp(t *testing.T, claims int) wave {
 		if ready == claims {
 			break
 		}
-		r.advance(100 * time.Millisecond)
+		r.advance(250 * time.Millisecond)
 	}
 	w := wave{took: r.now().Sub(began), calls: map[string]int{}}
 	for _, request := range r.cluster.Requests() {
