@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/test/e2e/shipped"
 	"github.com/muster-sh/muster/test/e2e/stage"
 	"github.com/muster-sh/muster/test/e2e/witness"
 )
@@ -30,7 +31,9 @@ const (
 
 func TestPodsComeWhileNodesGoInPlaceMode(t *testing.T) {
 	s, r := scene(t)
-	s.Place(stage.ReplicaOptions{})
+	s.Place(stage.ReplicaOptions{Config: func(c shipped.SchedulerConfig) shipped.SchedulerConfig {
+		return c.WithLease(2*time.Minute, 100*time.Second, 2*time.Second) // a busy computer is not part of the story
+	}})
 	late := race(s, r)
 	require.Empty(t, late, "no pod is bound to a node after it was closed for it")
 }
@@ -71,7 +74,7 @@ func race(s *stage.Stage, r *witness.Releases, edits ...func(*corev1.Pod)) (late
 			}
 		})
 	}
-	s.Await(25*time.Minute, "the releases", func() error {
+	s.Await(time.Duration(10+*releases/10)*time.Minute, "the releases", func() error {
 		if begun, back, out, bound := r.Counts(); out < *releases {
 			return fmt.Errorf("%d releases begun, %d taken back, %d carried out, %d pods bound", begun, back, out, bound)
 		}

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
 )
 
 // Node makes a node that was there before Muster, and waits until it is Ready.
@@ -142,4 +144,17 @@ func (s *Stage) ChangeNodeStatus(name string, change func(*corev1.Node)) {
 		_, err = s.Plane.Client.CoreV1().Nodes().UpdateStatus(s.Ctx, n, metav1.UpdateOptions{})
 		return err
 	}))
+}
+
+// Fenced wants a node that no scheduler may choose: cordoned, and with the taint of a release.
+func (s *Stage) Fenced(name string) error {
+	n, err := s.Plane.Client.CoreV1().Nodes().Get(s.Ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	tainted := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.ReleasingTaint })
+	if !tainted || !n.Spec.Unschedulable {
+		return fmt.Errorf("node %s is open: taints %v, unschedulable %v", name, n.Spec.Taints, n.Spec.Unschedulable)
+	}
+	return nil
 }

@@ -72,6 +72,13 @@ func (d *Diary) Deleted() []string {
 	return names
 }
 
+// Forget strikes out the pods that were deleted so far: by the story itself.
+func (d *Diary) Forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	clear(d.deleted)
+}
+
 func (d *Diary) watchPods(ctx context.Context) (watch.Interface, error) {
 	return d.client.CoreV1().Pods(d.namespace).Watch(ctx, metav1.ListOptions{})
 }

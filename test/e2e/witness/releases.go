@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -156,6 +157,32 @@ func (r *Releases) Counts() (begun, takenBack, carriedOut, bound int) {
 		}
 	}
 	return begun, takenBack, carriedOut, bound
+}
+
+// MostClosed is how many claims were on their way out at once, at the worst version of all.
+func (r *Releases) MostClosed() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	type edge struct {
+		at   uint64
+		step int
+	}
+	var edges []edge
+	for _, l := range r.claims {
+		for _, c := range l.closed {
+			edges = append(edges, edge{c.from, 1})
+			if c.to > 0 {
+				edges = append(edges, edge{c.to, -1})
+			}
+		}
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.step, b.step)) })
+	now, most := 0, 0
+	for _, e := range edges {
+		now += e.step
+		most = max(most, now)
+	}
+	return most
 }
 
 // ReleaseFindings are what broke a promise, sorted.

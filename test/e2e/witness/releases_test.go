@@ -49,6 +49,7 @@ func TestReleasesAreJudgedByVersions(t *testing.T) {
 			if c.gone > 0 {
 				r.pod(watch.Deleted, pod("n"), c.gone)
 			}
+			require.Equal(t, 1, r.MostClosed())
 			f, err := r.Verdict()
 			require.NoError(t, err)
 			require.Len(t, f.Late, c.late, "%v", f.Late)
