@@ -99,7 +99,7 @@ func (w *World) populate() {
 func (w *World) newMuster(settle time.Duration) *muster {
 	return newMuster(parts{
 		agenda: w.agenda, api: w.api, kube: w.kube, backends: w.backends, delays: *w.options.Delays, log: w.options.Log,
-		schedulers: capacity.Schedulers{Place: sets.New(Scheduler)}, settle: settle,
+		schedulers: capacity.Schedulers{Place: sets.New(Scheduler)}, settle: settle, decide: w.options.Decide,
 		machines: func(string, int, int) {},
 	}, *w.options.Batch)
 }

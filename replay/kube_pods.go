@@ -41,7 +41,9 @@ func (k *kube) Evict(ctx context.Context, ref v1alpha1.PodReference) error {
 }
 
 // DeletePod has this very pod stopped: there are no budgets here.
-func (k *kube) DeletePod(ctx context.Context, ref v1alpha1.PodReference) error { return k.Evict(ctx, ref) }
+func (k *kube) DeletePod(ctx context.Context, ref v1alpha1.PodReference) error {
+	return k.Evict(ctx, ref)
+}
 
 func (k *kube) thisPod(ctx context.Context, ref v1alpha1.PodReference) (*corev1.Pod, error) {
 	p, err := k.Pod(ctx, ref)

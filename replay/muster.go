@@ -13,6 +13,7 @@ import (
 
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/capacity/reaper"
 	"github.com/muster-sh/muster/extender"
 	"github.com/muster-sh/muster/policy"
 )
@@ -45,6 +46,7 @@ type parts struct {
 	delays     Delays
 	log        *slog.Logger
 	settle     time.Duration
+	decide     func(*capacity.View, reaper.Memory, time.Time) reaper.Decision
 	machines   func(provider string, all, orphans int)
 }
 
@@ -78,9 +80,9 @@ func newMuster(p parts, batch policy.Batch) *muster {
 	preemptor := &control.Preemptor{
 		Live: m.live, Kube: p.kube, Teller: teller, Log: p.log, Most: preempts, Settled: m.settled,
 	}
-	reaper := &control.Reaper{Live: m.live, Kube: p.kube, Log: p.log}
+	release := &control.Reaper{Live: m.live, Kube: p.kube, Log: p.log, Decide: p.decide}
 	planner := &control.Planner{
-		Live: m.live, Kube: p.kube, Teller: teller, Log: p.log, Batch: batch, Parallel: 1, Preemptor: preemptor, Reopen: reaper.Reopen,
+		Live: m.live, Kube: p.kube, Teller: teller, Log: p.log, Batch: batch, Parallel: 1, Preemptor: preemptor, Reopen: release.Reopen,
 	}
 	holds := &control.Holds{Live: m.live, Kube: p.kube, Log: p.log, Age: holdAge}
 	providers := &control.Providers{
@@ -89,7 +91,7 @@ func newMuster(p parts, batch policy.Batch) *muster {
 	}
 	m.feed.list()
 	m.loop(m.live.Changed(), planner.Tick)
-	m.loop(m.live.Changed(), atMost(reaper.Tick, reapEvery))
+	m.loop(m.live.Changed(), atMost(release.Tick, reapEvery))
 	m.loop(m.live.Changed(), preemptor.Tick)
 	m.loop(preemptor.Waiting(), preemptor.Tick)
 	m.loop(teller.Waiting(), teller.Tick)

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/reaper"
 	"github.com/muster-sh/muster/policy"
 )
 
@@ -49,6 +51,8 @@ type Options struct {
 	Log *slog.Logger
 	// Note is told what happens, as it happens.
 	Note func(Note)
+	// Decide says which nodes go; reaper.Decide unless given. Another rule is something to compare with.
+	Decide func(*capacity.View, reaper.Memory, time.Time) reaper.Decision
 	// Observe is told of every version of an object and of its end, as a recorder wants it.
 	Observe func(o metav1.Object, gone bool)
 	// Timeline, where given, is filled for whoever wants to draw what happened.
@@ -73,6 +77,9 @@ func (o *Options) fill() {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Decide == nil {
+		o.Decide = reaper.Decide
 	}
 	if o.Note == nil {
 		o.Note = func(Note) {}

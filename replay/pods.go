@@ -15,6 +15,8 @@ type life struct {
 	placed  time.Time // when it was first bound; zero while it was not
 	uid     types.UID
 	state   lifeState
+	started time.Time     // by its kubelet; zero while it is not
+	ran     time.Duration // before it lost its node
 }
 
 type lifeState int
@@ -147,8 +149,11 @@ func (p *pods) start(uid types.UID) {
 	p.api.changePod(uid, func(pod *corev1.Pod) {
 		pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &now
 	})
-	if l := p.lives[uid]; l != nil && l.arrival.Runs > 0 {
-		p.agenda.after(l.arrival.Runs, func() { p.finish(uid) })
+	if l := p.lives[uid]; l != nil {
+		l.started = p.agenda.now
+		if l.arrival.Runs > 0 {
+			p.agenda.after(max(l.arrival.Runs-l.ran, 1), func() { p.finish(uid) })
+		}
 	}
 }
 
@@ -168,8 +173,17 @@ func (p *pods) remove(uid types.UID) {
 		delete(p.lives, uid)
 		if l.state == lifeWaits || l.state == lifeRuns {
 			p.again++
+			l.interrupt(p.agenda.now)
 			p.create(l)
 		}
+	}
+}
+
+// interrupt keeps what a pod has done: the next one goes on from there, as a service does, or a job that saves its state.
+func (l *life) interrupt(now time.Time) {
+	if !l.started.IsZero() {
+		l.ran += now.Sub(l.started)
+		l.started = time.Time{}
 	}
 }
 

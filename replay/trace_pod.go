@@ -67,10 +67,10 @@ func (t *Trace) pod(r *row) *corev1.Pod {
 		requests[name] = *resource.NewQuantity(amount, resource.DecimalSI)
 		tolerations = append(tolerations[:len(tolerations):len(tolerations)], t.options.Devices[name]...)
 	}
+	name := r.name("name", fmt.Sprintf("pod-%d", r.line))
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceDefault, Name: r.name("name", fmt.Sprintf("pod-%d", r.line)),
-			OwnerReferences: owner(r.text("group")),
+			Namespace: metav1.NamespaceDefault, Name: name, OwnerReferences: owner(r.text("group"), name),
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName: Scheduler, RestartPolicy: corev1.RestartPolicyNever, NodeSelector: r.selector("node_selector"),
@@ -107,12 +107,13 @@ func modelAffinity(models []string) *corev1.Affinity {
 	}}
 }
 
-// owner makes the pods of a group replicas of one another, which are spread over nodes where that costs nothing.
-func owner(group string) []metav1.OwnerReference {
-	if group == "" {
-		return nil
-	}
+// owner makes the pods of a group replicas of one another, which are spread over nodes where that costs nothing. A pod of
+// no group has a Job of its own: somebody makes it again, so it may be evicted.
+func owner(group, pod string) []metav1.OwnerReference {
 	yes := true
+	if group == "" {
+		return []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: pod, UID: types.UID("job-" + pod), Controller: &yes}}
+	}
 	return []metav1.OwnerReference{{
 		APIVersion: "apps/v1", Kind: "ReplicaSet", Name: group, UID: types.UID("group-" + group), Controller: &yes,
 	}}

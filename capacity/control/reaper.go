@@ -17,6 +17,8 @@ type Reaper struct {
 	Live *capacity.Live
 	Kube Kube
 	Log  *slog.Logger
+	// Decide is reaper.Decide, or a rule to compare it with.
+	Decide func(*capacity.View, reaper.Memory, time.Time) reaper.Decision
 
 	memory reaper.Memory
 }
@@ -25,7 +27,7 @@ type Reaper struct {
 func (r *Reaper) Tick(ctx context.Context, now time.Time) time.Duration {
 	v := r.Live.View()
 	r.memory = r.memory.Follow(v, now)
-	d := reaper.Decide(v, r.memory, now)
+	d := r.Decide(v, r.memory, now)
 	if d.Looked {
 		r.memory.Moved = now
 	}

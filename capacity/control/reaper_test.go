@@ -17,6 +17,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/capacity/reaper"
 )
 
 // rest is a pool with one node that has been empty for its idle time.
@@ -30,7 +31,7 @@ type rest struct {
 func newRest(t *testing.T, now time.Time) *rest {
 	t.Helper()
 	r := &rest{notebook: newNotebook(), live: capacity.NewLive(capacity.Schedulers{Place: sets.New("muster")})}
-	r.reaper = &control.Reaper{Live: r.live, Kube: r, Log: slog.New(slog.DiscardHandler)}
+	r.reaper = &control.Reaper{Live: r.live, Kube: r, Log: slog.New(slog.DiscardHandler), Decide: reaper.Decide}
 	r.live.SetPool(&v1alpha1.NodePool{
 		ObjectMeta: metav1.ObjectMeta{Name: "p"},
 		Spec: v1alpha1.NodePoolSpec{

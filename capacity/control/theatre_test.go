@@ -23,6 +23,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/capacity/reaper"
 	"github.com/muster-sh/muster/policy"
 	"github.com/muster-sh/muster/provider"
 )
@@ -92,7 +93,7 @@ func (th *theatre) restart() {
 	}
 	th.loops = &control.Loops{
 		Live: th.live, Log: log, Teller: th.teller, Planner: th.planner, Preemptor: th.preemptor,
-		Claims: &control.Claims{Live: th.live, Kube: th, Log: log}, Reaper: &control.Reaper{Live: th.live, Kube: th, Log: log},
+		Claims: &control.Claims{Live: th.live, Kube: th, Log: log}, Reaper: &control.Reaper{Live: th.live, Kube: th, Log: log, Decide: reaper.Decide},
 		Holds:     &control.Holds{Live: th.live, Kube: th, Log: log, Age: 30 * time.Second},
 		Providers: &control.Providers{Live: th.live, Kube: th, Log: log, Backends: nobody{}, Keeper: &control.Keeper{Live: th.live, Kube: th, Log: log, Nodes: nobody{}}},
 	}

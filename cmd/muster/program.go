@@ -28,6 +28,7 @@ import (
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/control"
 	"github.com/muster-sh/muster/capacity/kube"
+	"github.com/muster-sh/muster/capacity/reaper"
 	"github.com/muster-sh/muster/extender"
 	"github.com/muster-sh/muster/provider/sim"
 	"github.com/muster-sh/muster/replay/recording"
@@ -125,7 +126,7 @@ func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 	metrics := newMetrics(p.metrics, p.live)
 	teller := &control.Teller{Kube: cluster, Log: p.log, Burst: 100, Every: 100 * time.Millisecond}
 	preemptor := newPreemptor(p, cluster, teller)
-	reaper := &control.Reaper{Live: p.live, Kube: cluster, Log: p.log}
+	release := &control.Reaper{Live: p.live, Kube: cluster, Log: p.log, Decide: reaper.Decide}
 	return &control.Loops{
 		Live: p.live, Log: p.log, Workers: 16, Teller: teller, Preemptor: preemptor,
 		Claims: &control.Claims{
@@ -134,9 +135,9 @@ func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 		},
 		Planner: &control.Planner{
 			Live: p.live, Kube: cluster, Teller: teller, Log: p.log, Batch: p.flags.batch, Effort: p.flags.planEffort, Parallel: 8,
-			Settled: p.settled, Observe: metrics.observePass, Preemptor: preemptor, Reopen: reaper.Reopen,
+			Settled: p.settled, Observe: metrics.observePass, Preemptor: preemptor, Reopen: release.Reopen,
 		},
-		Reaper: reaper,
+		Reaper: release,
 		Holds:  &control.Holds{Live: p.live, Kube: cluster, Log: p.log, Age: 30 * time.Second},
 		Providers: &control.Providers{
 			Live: p.live, Kube: cluster, Backends: p.backends, Log: p.log, Machines: metrics.observeMachines,
