@@ -153,3 +153,17 @@ func (p *Process) CPU() time.Duration {
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
+
+// Memory is what the process has resident now and had at most, in bytes; zeros when it is gone.
+func (p *Process) Memory() (now, most int64) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, 0
+	}
+	read := func(field string) int64 { // a name, a number and kB in each line (proc_pid_status(5))
+		_, rest, _ := strings.Cut(string(text), field+":")
+		n, _ := strconv.ParseInt(strings.Fields(rest + " 0")[0], 10, 64)
+		return n * 1024
+	}
+	return read("VmRSS"), read("VmHWM")
+}
