@@ -55,7 +55,7 @@ func (g *Gate) Front(t testing.TB, target string, trust *tls.Config, certificate
 	proxy.ModifyResponse = g.written
 	front := httptest.NewUnstartedServer(proxy)
 	front.Config.ErrorLog = log.New(io.Discard, "", 0) // who is killed hangs up
-	t.Cleanup(func() { _ = front.Config.Close() }) // a watch ends with nobody
+	t.Cleanup(func() { _ = front.Config.Close() })     // a watch ends with nobody
 	if certificates == nil {
 		front.Start()
 		return front.URL

@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func newSparse(t *testing.T, drainTimeout time.Duration) *sparse {
 				return s.Running(p)
 			}
 		}
-		return fmt.Errorf("there is none: %v", err)
+		return fmt.Errorf("there is none: %w", errors.Join(errNotYet, err))
 	})
 	s.AwaitClaims(soon, "general", 2, v1alpha1.ClaimReady)
 	s.WholeAndPaired()
