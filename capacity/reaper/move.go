@@ -30,7 +30,7 @@ func (d *decider) move(few []*capacity.Claim) {
 		return
 	}
 	d.Looked = true
-	m, grows := newMover(d, few)
+	m, grows := newMover(d)
 	if grows != "" {
 		for _, c := range few {
 			d.spare(c, Growing, grows)
@@ -83,7 +83,7 @@ type spot struct {
 
 // newMover puts the pods that wait where the planner sends them. Where machines are about to be bought it says so: then is no
 // time to move pods.
-func newMover(d *decider, few []*capacity.Claim) (*mover, string) {
+func newMover(d *decider) (*mover, string) {
 	m := &mover{
 		decider: d, sim: capacity.NewSimulation(d.v), rooms: map[string]*rooms{},
 		budgets: newPodBudgets(d.v.Budgets), receiving: map[string]bool{},
