@@ -304,3 +304,50 @@ func TestImagesOfIgnitionAndTalos(t *testing.T) {
 		r.requireClean(t)
 	}
 }
+
+func TestAMachineThatBootsFromItsNetworkMayJoinByAnImage(t *testing.T) {
+	r := joinRig(t)
+	r.spec.Template = v1alpha1.ProxmoxTemplate{}
+	r.spec.Netboot = &v1alpha1.ProxmoxNetboot{}
+	r.spec.Networks = []v1alpha1.ProxmoxNetwork{{Bridge: "vmbr1"}}
+	p, req := always(r.provider(t)), request(1)
+	m := boot(t, r, p, &req)
+	require.True(t, m.Seeded)
+	require.Contains(t, r.vm(t, m.ID).Config["ide2"], ".iso,media=cdrom")
+	join(t, r, p, req)
+	r.requireClean(t)
+}
+
+// A pool's own way to join is found again by who knows nothing but the claim.
+func TestAPoolMayJoinInAnotherWay(t *testing.T) {
+	r := newRig(t)
+	r.secret = map[string][]byte{"user-data": []byte("#cloud-config\n# " + canaryUserData + "\n")}
+	req := request(1)
+	req.Proxmox = &v1alpha1.ProxmoxMachine{Join: &v1alpha1.ProxmoxJoin{Storage: "local", Templates: v1alpha1.SecretReference{Namespace: "x", Name: "y"},
+		Token: &v1alpha1.ProxmoxJoinToken{}}}
+	m := boot(t, r, always(r.provider(t)), &req)
+	require.True(t, m.Seeded)
+	require.Len(t, r.tokens(t), 1)
+	gone(t, r, always(r.provider(t)), m)
+	r.requireClean(t)
+}
+
+// What an image adds to the requests for one machine.
+func TestCallsForAMachineThatJoinsByAnImage(t *testing.T) {
+	r := joinRig(t)
+	r.viewAge = time.Second
+	p, req := always(r.provider(t)), request(1)
+	m := provider.Machine{}
+	for m.State != provider.StateRunning {
+		var err error
+		m, err = step(t, p(), &req)
+		require.NoError(t, err)
+		r.advance(2 * time.Second)
+	}
+	made := len(r.cluster.Requests())
+	join(t, r, p, req)
+	taken := len(r.cluster.Requests())
+	t.Logf("requests: %d until it runs, %d to take away what it joined with", made, taken)
+	require.LessOrEqual(t, made, 30)
+	require.LessOrEqual(t, taken, 20)
+}
