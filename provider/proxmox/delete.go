@@ -122,8 +122,7 @@ func (p *Provider) remove(ctx context.Context, op string, f *found) error {
 	case f.status != "stopped":
 		return &provider.Error{Op: op, Kind: provider.ErrUnknown, Err: fmt.Errorf("it is %s, neither running nor stopped", f.status)}
 	case f.mark.seeded():
-		_, err := p.discard(ctx, f)
-		return err
+		return p.discard(ctx, f)
 	case f.mark.Keep && f.mark.Stage == stageMade:
 		return p.keep(ctx, f)
 	}

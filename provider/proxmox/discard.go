@@ -18,49 +18,50 @@ func (p *Provider) joined(ctx context.Context, op string, r provider.Request, f 
 	if why := f.mark.identity(f.config); why != "" {
 		return provider.Machine{}, notOurs(f, why)
 	}
-	if _, err := p.discard(ctx, f); err != nil {
+	if err := p.discard(ctx, f); err != nil {
 		return provider.Machine{}, err
 	}
 	return p.machine(f), nil
 }
 
 // discard takes the token away, the image out of its drive and off its storage, and when that is proven, the word about it
-// out of the notes. It may be called at any time and any number of times; done says that nothing is left.
-func (p *Provider) discard(ctx context.Context, f *found) (done bool, err error) {
+// out of the notes. It may be called at any time and any number of times; the mark says
+// when nothing is left.
+func (p *Provider) discard(ctx context.Context, f *found) error {
 	if !f.mark.seeded() {
-		return true, nil
+		return nil
 	}
 	op := fmt.Sprintf("take away what VM %d joined with", f.row.vmid())
 	if err := p.revoke(ctx, op, f.mark.Token); err != nil {
-		return false, err
+		return err
 	}
 	if drive := f.config.driveOf(f.mark.Seed); drive != "" {
 		// An empty drive is what a running guest can be left with; drives themselves cannot be unplugged.
 		if err := p.write(ctx, "eject what VM %d on host %s joined with", f, map[string]any{drive: "none,media=cdrom"}); err != nil {
-			return false, err
+			return err
 		}
 		again, err := p.read(ctx, f.row)
 		if err != nil {
-			return false, err
+			return err
 		}
 		f.config = again.config
 	}
 	if storage, _, named := strings.Cut(f.mark.Seed, ":"); named {
 		if there, err := p.erase(ctx, op, f.row.Node, storage, f.mark.Seed); there || err != nil {
-			return false, err
+			return err
 		}
 	}
 	m := f.mark
 	m.Seed, m.Token = "", ""
 	if err := p.write(ctx, "note that VM %d on host %s has joined", f, map[string]any{"description": m.renote(f.config.Description)}); err != nil {
-		return false, err
+		return err
 	}
 	p.mu.Lock()
 	delete(p.uploaded, f.row.vmid())
 	delete(p.known, f.row.vmid())
 	p.mu.Unlock()
 	f.mark = m
-	return true, nil
+	return nil
 }
 
 func (p *Provider) revoke(ctx context.Context, op, token string) error {

@@ -89,7 +89,7 @@ func (c *vmConfig) cloudInitDrive() string {
 // forgot that the image is there makes another one, with another token.
 func (p *Provider) equip(ctx context.Context, r provider.Request, f *found, spec *v1alpha1.Proxmox) (provider.Machine, error) {
 	if spec.Join == nil { // it was taken back meanwhile
-		_, err := p.discard(ctx, f)
+		err := p.discard(ctx, f)
 		return p.machine(f), err
 	}
 	p.mu.Lock()

@@ -64,14 +64,12 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := c.route(r.Method, path, parameters)
 	if f != nil && f.Status == 0 && len(c.order) > known {
 		t, message := c.order[len(c.order)-1], f.Message
-		if t.kind == "qmclone" {
-			id, _ := strconv.Atoi(parameters["newid"])
-			t.end = func() string { delete(c.vms, id); return message } // a failed clone cleans up
-		} else if t.kind == "qmcreate" {
-			id, _ := strconv.Atoi(parameters["vmid"])
-			t.end = func() string { delete(c.vms, id); return message }
-		} else {
-			t.end = func() string { return message }
+		made := map[string]string{"qmclone": parameters["newid"], "qmcreate": parameters["vmid"]}[t.kind]
+		t.end = func() string {
+			if id, err := strconv.Atoi(made); err == nil {
+				delete(c.vms, id) // what fails cleans up
+			}
+			return message
 		}
 	}
 	if f != nil && f.Status != 0 {
