@@ -30,6 +30,8 @@ const (
 // +kubebuilder:printcolumn:name="Power",type=string,JSONPath=`.status.power`
 // +kubebuilder:printcolumn:name="Claim",type=string,JSONPath=`.status.claim.name`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`
+// +kubebuilder:printcolumn:name="Quarantined-Until",type=string,JSONPath=`.status.quarantine.until`,priority=1
+// +kubebuilder:printcolumn:name="Strikes",type=integer,JSONPath=`.status.strikes`,priority=1
 // +kubebuilder:printcolumn:name="Cycles",type=integer,JSONPath=`.status.wear.powerCycles`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Host struct {

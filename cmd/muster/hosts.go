@@ -107,6 +107,9 @@ func (m *hostMaker) end() {
 
 // Record makes an event of what happened to a host.
 func (m *hostMaker) Record(h *v1alpha1.Host, e host.Event) {
+	if m.metrics != nil {
+		m.metrics.events.WithLabelValues(h.Spec.Provider, e.Reason).Inc()
+	}
 	m.record(control.Subject{Kind: "Host", PodReference: v1alpha1.PodReference{Name: h.Name, UID: h.UID}},
 		e.Type == corev1.EventTypeWarning, e.Reason, e.Message)
 }

@@ -14,6 +14,7 @@ import (
 type hostMetrics struct {
 	calls  *prometheus.HistogramVec
 	states *prometheus.GaugeVec
+	events *prometheus.CounterVec
 }
 
 func newHostMetrics(r prometheus.Registerer) *hostMetrics {
@@ -26,7 +27,10 @@ func newHostMetrics(r prometheus.Registerer) *hostMetrics {
 			Name: "muster_hosts", Help: "Hosts by state.",
 		}, []string{"provider", "state"}),
 	}
-	r.MustRegister(m.calls, m.states)
+	m.events = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "muster_host_events_total", Help: "What happened to hosts, by reason: powered on, released, quarantined, returned, and each fault.",
+	}, []string{"provider", "reason"})
+	r.MustRegister(m.calls, m.states, m.events)
 	return m
 }
 

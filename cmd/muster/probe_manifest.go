@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider/host/ipmi"
 	"github.com/muster-sh/muster/provider/host/redfish"
 )
 
@@ -21,12 +23,22 @@ type hostManifest struct {
 	tls                             *v1alpha1.TLS
 }
 
-// print writes a Host for each system, with what the BMC allows as comments.
-func (m hostManifest) print(w io.Writer, inventory redfish.Inventory) error {
+// reference is the Secret as a Host names it.
+func (m hostManifest) reference() (map[string]string, error) {
 	namespace, secret, ok := strings.Cut(m.secret, "/")
 	if !ok {
-		return fmt.Errorf("--credentials %q: use namespace/name", m.secret)
+		return nil, fmt.Errorf("--credentials %q: use namespace/name", m.secret)
 	}
+	return map[string]string{"namespace": namespace, "name": secret}, nil
+}
+
+// text is a Host for each system, with what the BMC allows as comments.
+func (m hostManifest) text(inventory redfish.Inventory) (string, error) {
+	secret, err := m.reference()
+	if err != nil {
+		return "", err
+	}
+	w := &strings.Builder{}
 	for i, s := range inventory.Systems {
 		if i > 0 {
 			fmt.Fprintln(w, "---")
@@ -37,8 +49,7 @@ func (m hostManifest) print(w io.Writer, inventory redfish.Inventory) error {
 			fmt.Fprintf(w, "# GPUs: %s\n", list(s.GPUs))
 		}
 		fmt.Fprintln(w, "# resources are what is installed; the node may offer less. Set rack, and compare systemUUID with the node's own.")
-		power := map[string]any{"interface": "redfish", "address": m.address,
-			"credentials": map[string]string{"namespace": namespace, "name": secret}}
+		power := map[string]any{"interface": "redfish", "address": m.address, "credentials": secret}
 		if m.tls != nil {
 			power["tls"] = m.tls
 		}
@@ -49,16 +60,39 @@ func (m hostManifest) print(w io.Writer, inventory redfish.Inventory) error {
 		if s.UUID != "" {
 			spec["systemUUID"] = strings.ToLower(s.UUID)
 		}
-		out, err := yaml.Marshal(map[string]any{"apiVersion": "muster.sh/v1alpha1", "kind": "Host",
-			"metadata": map[string]string{"name": m.nameOf(s, i)}, "spec": spec})
-		if err != nil {
-			return fmt.Errorf("write the manifest: %w", err)
-		}
-		if _, err := w.Write(out); err != nil {
-			return err
+		if err := m.host(w, m.nameOf(s, i), spec); err != nil {
+			return "", err
 		}
 	}
-	return nil
+	return w.String(), nil
+}
+
+func (m hostManifest) host(w io.Writer, name string, spec map[string]any) error {
+	out, err := yaml.Marshal(map[string]any{"apiVersion": "muster.sh/v1alpha1", "kind": "Host",
+		"metadata": map[string]string{"name": name}, "spec": spec})
+	if err != nil {
+		return fmt.Errorf("write the manifest: %w", err)
+	}
+	_, err = w.Write(out)
+	return err
+}
+
+// overIPMI is a Host by what IPMI tells, which is too little: what is missing is for the operator to fill in, and the API
+// server asks for it.
+func (m hostManifest) overIPMI(i ipmi.Inventory) (string, error) {
+	secret, err := m.reference()
+	if err != nil {
+		return "", err
+	}
+	w := &strings.Builder{}
+	fmt.Fprintf(w, "# BMC of maker %d (IANA), product %d, firmware %s, power %s\n", i.Manufacturer, i.Product, i.Firmware, i.Power)
+	fmt.Fprintln(w, "# IPMI does not tell what is installed: fill in resources (cpu, memory, ...). Set rack.")
+	fmt.Fprintf(w, "# Fill in systemUUID, as `cat /sys/class/dmi/id/product_uuid` says there. By the BMC it may be, in one of three byte orders:\n# %s\n",
+		list(i.UUIDs))
+	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(cmp.Or(m.name, "host-"+m.address)), "-"), "-")
+	err = m.host(w, name, map[string]any{"provider": m.provider, "resources": map[string]string{}, "systemUUID": "",
+		"power": map[string]any{"interface": "ipmi", "address": m.address, "credentials": secret}})
+	return w.String(), err
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9-]+`)
