@@ -76,7 +76,7 @@ func TestWhatTheAPIServerDoesNotSayIsUnknown(t *testing.T) {
 	k, cs := kubeWith(nodeWith(corev1.ConditionUnknown), false, leaseOf(time.Hour, 40))
 	s := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{}), Cluster: k}
 	for resource, err := range map[string]error{"leases": errors.New("etcd is away"), "pods": errors.New("etcd is away")} {
-		var broken error = err
+		broken := err
 		cs.PrependReactor("*", resource, func(k8stesting.Action) (bool, runtime.Object, error) { return broken != nil, nil, broken })
 		_, got := s.Read(t.Context())
 		require.ErrorIs(t, got, provider.ErrUnknown, resource)
