@@ -22,6 +22,7 @@ func TestFortyProxmoxVMsWhileTheirAPIFailsAndAHostGoes(t *testing.T) {
 	s.Watch(l)
 	pool := labNodes(machines)
 	pool.Spec.ScaleDown = v1alpha1.ScaleDown{IdleAfter: &metav1.Duration{Duration: 3 * time.Second}}
+	pool.Spec.ScaleUp.MaxAttempts = 10 // three tasks in a row may fail
 	s.Apply(pool)
 	replica := s.Place(stage.ReplicaOptions{})
 
@@ -38,7 +39,7 @@ func TestFortyProxmoxVMsWhileTheirAPIFailsAndAHostGoes(t *testing.T) {
 	s.Await(2*time.Minute, "two thirds of the pods to be bound without pve3", func() error { return s.AtLeastBound(2*machines/3, pods...) })
 	t.Logf("two thirds were bound after %s", time.Since(begin).Round(time.Second))
 	l.cluster.Online("pve3", true)
-	s.AwaitRunning(3*time.Minute, pods...)
+	s.AwaitRunning(6*time.Minute, pods...)
 	t.Logf("all pods ran after %s", time.Since(begin).Round(time.Second))
 	l.calm()
 	s.WholeAndPaired()
