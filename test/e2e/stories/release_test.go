@@ -43,6 +43,9 @@ func newSparse(t *testing.T, drainTimeout time.Duration) *sparse {
 	s.replicas("lonely", stage.Resources("cpu", "1"))
 	s.Await(soon, "the ReplicaSet's pod to run", func() error {
 		pods, err := s.List()
+		if err != nil {
+			return err
+		}
 		for _, p := range pods {
 			if p.Labels["app"] == "lonely" {
 				s.lonely = p
