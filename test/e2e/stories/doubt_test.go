@@ -132,7 +132,7 @@ func TestABackendInDoubtLosesNobodyAMachine(t *testing.T) {
 		}
 		_, err = s.Plane.Client.CoreV1().Nodes().Get(s.Ctx, torn.Status.NodeName, metav1.GetOptions{})
 		if len(machines) != 3+2 || err == nil {
-			return fmt.Errorf("%d machines; its node: %v", len(machines), err)
+			return fmt.Errorf("there are %d machines, its node is there: %v", len(machines), err == nil)
 		}
 		return nil
 	})
