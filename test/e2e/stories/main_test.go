@@ -27,6 +27,11 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
+// logs is a folder of this process: two of them may begin in one second.
+func logs(tree controlplane.Tree, begin time.Time) string {
+	return filepath.Join(tree.E2E, "logs", fmt.Sprintf("%s-%d", begin.Format("20060102-150405"), os.Getpid()))
+}
+
 func run(m *testing.M) int {
 	tree, err := controlplane.FindTree()
 	if err != nil {
@@ -34,7 +39,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	begin := time.Now()
-	plane, err := controlplane.Start(context.Background(), filepath.Join(tree.E2E, "logs", begin.Format("20060102-150405")))
+	plane, err := controlplane.Start(context.Background(), logs(tree, begin))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
