@@ -26,9 +26,9 @@ func LearnedShapes(v *View, pool *v1alpha1.NodePool, claims []*Claim, now time.T
 			known[pool.Status.Shapes[i].Name] = *pool.Status.Shapes[i].DeepCopy()
 		}
 	}
-	witnesses := map[string][]*Claim{}
+	witnesses, mould := map[string][]*Claim{}, newMould(pool)
 	for _, c := range claims {
-		if a := &c.Node.Allocatable; c.Reported && !Closed(c.Object) && a.MilliCPU > 0 && a.Memory > 0 && a.Pods > 0 && madeFrom(pool, c.Object) {
+		if a := &c.Node.Allocatable; c.Reported && !Closed(c.Object) && a.MilliCPU > 0 && a.Memory > 0 && a.Pods > 0 && mould.made(c.Object) {
 			witnesses[c.Object.Spec.Shape] = append(witnesses[c.Object.Spec.Shape], c)
 		}
 	}

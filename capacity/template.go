@@ -4,9 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -54,25 +57,46 @@ func (v *View) Template(pool *v1alpha1.NodePool) string {
 
 // madeFrom says whether a claim's machine is what the pool's template would make now. What came of another one says
 // nothing about the next.
-func madeFrom(pool *v1alpha1.NodePool, c *v1alpha1.NodeClaim) bool {
-	shape := v1alpha1.Shape{Name: c.Spec.Shape, Resources: c.Spec.Resources}
-	if pool.Spec.Template.Range == nil {
-		found := false
-		for _, s := range pool.Spec.Template.Shapes {
-			if s.Name == c.Spec.Shape {
-				shape, found = s, true
-			}
-		}
-		if !found {
-			return false
-		}
+func madeFrom(pool *v1alpha1.NodePool, c *v1alpha1.NodeClaim) bool { return newMould(pool).made(c) }
+
+// mould makes what a pool's template would make now, each shape once: a pool has hundreds of claims of a few shapes.
+type mould struct {
+	pool  *v1alpha1.NodePool
+	specs map[string]*v1alpha1.NodeClaimSpec // by shape; nil for one that the template has no more
+}
+
+func newMould(pool *v1alpha1.NodePool) *mould {
+	return &mould{pool: pool, specs: map[string]*v1alpha1.NodeClaimSpec{}}
+}
+
+func (m *mould) made(c *v1alpha1.NodeClaim) bool {
+	now, known := m.specs[c.Spec.Shape]
+	if !known {
+		now = m.spec(c)
+		m.specs[c.Spec.Shape] = now
 	}
-	now := NewClaim(pool, shape, noSlot).Spec
-	return now.Provider == c.Spec.Provider && sameAmounts(now.Resources, c.Spec.Resources) &&
-		sameAmounts(now.Overhead, c.Spec.Overhead) && equality.Semantic.DeepEqual(now.Labels, c.Spec.Labels) &&
-		equality.Semantic.DeepEqual(now.Annotations, c.Spec.Annotations) &&
-		equality.Semantic.DeepEqual(now.Taints, c.Spec.Taints) &&
+	ranged := m.pool.Spec.Template.Range != nil // then a claim's own size is what it was made of
+	return now != nil && now.Provider == c.Spec.Provider && (ranged || sameAmounts(now.Resources, c.Spec.Resources)) &&
+		sameAmounts(now.Overhead, c.Spec.Overhead) && maps.Equal(now.Labels, c.Spec.Labels) &&
+		maps.Equal(now.Annotations, c.Spec.Annotations) && equality.Semantic.DeepEqual(now.Taints, c.Spec.Taints) &&
 		equality.Semantic.DeepEqual(now.StartupTaints, c.Spec.StartupTaints)
 }
 
-func sameAmounts(a, b corev1.ResourceList) bool { return ResourcesOf(a).Equal(ResourcesOf(b)) }
+// spec is what a claim of this shape would say now.
+func (m *mould) spec(c *v1alpha1.NodeClaim) *v1alpha1.NodeClaimSpec {
+	shape := v1alpha1.Shape{Name: c.Spec.Shape, Resources: c.Spec.Resources}
+	if m.pool.Spec.Template.Range == nil {
+		i := slices.IndexFunc(m.pool.Spec.Template.Shapes, func(s v1alpha1.Shape) bool { return s.Name == c.Spec.Shape })
+		if i < 0 {
+			return nil
+		}
+		shape = m.pool.Spec.Template.Shapes[i]
+	}
+	return &NewClaim(m.pool, shape, noSlot).Spec
+}
+
+// sameAmounts compares what scheduling counts. Lists that are alike word for word are not read.
+func sameAmounts(a, b corev1.ResourceList) bool {
+	alike := func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 }
+	return maps.EqualFunc(a, b, alike) || ResourcesOf(a).Equal(ResourcesOf(b))
+}
