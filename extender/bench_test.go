@@ -176,6 +176,33 @@ func BenchmarkFilter(b *testing.B) {
 	}
 }
 
+// BenchmarkObserved is what it costs the filter that somebody records.
+func BenchmarkObserved(b *testing.B) {
+	live, names := largeWorld(1000)
+	for _, who := range []string{"nobody", "somebody"} {
+		cfg := config(live)
+		var last extender.Observation
+		if who == "somebody" {
+			cfg.Observe = func(o extender.Observation) { last = o }
+		}
+		server := httptest.NewServer(extender.New(cfg))
+		for _, c := range []struct{ name, cpu string }{{"fits", "500m"}, {"fits-nowhere", "15"}} {
+			b.Run(fmt.Sprintf("%s/%s", c.name, who), func(b *testing.B) {
+				caller := &caller{client: &http.Client{}, url: server.URL + "/place/filter", spent: cpuTime(b)}
+				defer caller.client.CloseIdleConnections()
+				for i := 0; b.Loop(); i++ {
+					pod := replica(fmt.Sprintf("%s-%d", c.name, i), 7, c.cpu)
+					caller.filter(b, named(pod, names...))
+					live.ForgetPod(pod.UID)
+				}
+				caller.report(b)
+			})
+		}
+		server.Close()
+		require.Equal(b, who == "somebody", last.Offered == len(names))
+	}
+}
+
 func heapInUse() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
