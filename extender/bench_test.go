@@ -178,9 +178,9 @@ func BenchmarkFilter(b *testing.B) {
 
 // BenchmarkObserved is what it costs the filter that somebody records.
 func BenchmarkObserved(b *testing.B) {
-	live, names := largeWorld(1000)
 	for _, who := range []string{"nobody", "somebody"} {
-		cfg := config(live)
+		live, names := largeWorld(1000)
+		cfg, pods := config(live), 0
 		var last extender.Observation
 		if who == "somebody" {
 			cfg.Observe = func(o extender.Observation) { last = o }
@@ -190,8 +190,9 @@ func BenchmarkObserved(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%s", c.name, who), func(b *testing.B) {
 				caller := &caller{client: &http.Client{}, url: server.URL + "/place/filter", spent: cpuTime(b)}
 				defer caller.client.CloseIdleConnections()
-				for i := 0; b.Loop(); i++ {
-					pod := replica(fmt.Sprintf("%s-%d", c.name, i), 7, c.cpu)
+				for b.Loop() {
+					pods++ // a pod that was forgotten does not come again
+					pod := replica(fmt.Sprintf("pod-%d", pods), 7, c.cpu)
 					caller.filter(b, named(pod, names...))
 					live.ForgetPod(pod.UID)
 				}

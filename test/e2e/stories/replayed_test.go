@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -173,7 +172,7 @@ func again(t *testing.T, r *replay.Recorded) []replay.RecordedMachine {
 // together is how far apart things of one batch happen on a loaded machine.
 const together = 2500 * time.Millisecond
 
-// inOrder lists what happened: machines of one batch with one another, in the order of their names.
+// inOrder lists what happened. Machines that come or go together have no order among them: they are listed by their names.
 func inOrder(machines []replay.RecordedMachine, at func(replay.RecordedMachine) time.Duration) []string {
 	sorted := slices.SortedFunc(slices.Values(machines), func(a, b replay.RecordedMachine) int { return cmp.Compare(at(a), at(b)) })
 	var batches [][]string
@@ -185,10 +184,8 @@ func inOrder(machines []replay.RecordedMachine, at func(replay.RecordedMachine) 
 		last = at(m)
 		batches[len(batches)-1] = append(batches[len(batches)-1], m.Pool+"/"+m.Shape)
 	}
-	var said []string
 	for _, b := range batches {
 		slices.Sort(b)
-		said = append(said, strings.Join(b, " "))
 	}
-	return said
+	return slices.Concat(batches...)
 }
