@@ -19,9 +19,13 @@ import (
 var (
 	clusters = flag.Int("clusters", 20, "how many clusters are tried")
 	first    = flag.Uint64("seed", 1, "the seed of the first; the others follow")
-	kinds    = flag.String("kinds", "all", "kinds of rules in them, with commas between: all, or names; -name takes one away")
+	kinds    = flag.String("kinds", kept, "kinds of rules in them, with commas between: all, or names; -name takes one away")
 	patience = flag.Duration("patience", time.Minute, "how long to wait for anything before it is taken for a broken promise")
 )
+
+// kept are the kinds of rules with which plans are kept to the letter: what every run asks for. With the others, which
+// `make promises` adds, about one plan in twenty is not kept yet: docs/planner.md says what becomes of it.
+const kept = "all,-ports,-spread,-affinity,-namespaces,-volumes"
 
 // kit is Muster installed in the one control plane that all clusters are made on, one after the other.
 var kit *shipped.Kit
