@@ -3,15 +3,10 @@
 package race
 
 import (
-	"context"
 	"flag"
-	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
-	"github.com/muster-sh/muster/test/e2e/controlplane"
 	"github.com/muster-sh/muster/test/e2e/shipped"
 )
 
@@ -21,31 +16,8 @@ var kit *shipped.Kit
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	tree, err := controlplane.FindTree()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	logs := filepath.Join(tree.E2E, "logs", time.Now().Format("20060102-150405")+"-race")
-	plane, err := controlplane.Start(context.Background(), logs)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer plane.Stop()
-	if kit, err = shipped.Install(context.Background(), plane); err != nil {
-		plane.Keep()
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := m.Run()
-	if code != 0 {
-		plane.Keep()
-		fmt.Printf("the logs are in %s\n", plane.Logs)
-	}
-	return code
+	os.Exit(shipped.OnPlane("race", func(k *shipped.Kit) int {
+		kit = k
+		return m.Run()
+	}))
 }

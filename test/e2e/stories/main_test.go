@@ -3,15 +3,11 @@
 package stories
 
 import (
-	"context"
 	"flag"
-	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/muster-sh/muster/test/e2e/controlplane"
 	"github.com/muster-sh/muster/test/e2e/shipped"
 )
 
@@ -24,37 +20,8 @@ const soon = 90 * time.Second
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(run(m))
-}
-
-// logs is a folder of this process: two of them may begin in one second.
-func logs(tree controlplane.Tree, begin time.Time) string {
-	return filepath.Join(tree.E2E, "logs", fmt.Sprintf("%s-%d", begin.Format("20060102-150405"), os.Getpid()))
-}
-
-func run(m *testing.M) int {
-	tree, err := controlplane.FindTree()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	begin := time.Now()
-	plane, err := controlplane.Start(context.Background(), logs(tree, begin))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer plane.Stop()
-	if kit, err = shipped.Install(context.Background(), plane); err != nil {
-		plane.Keep()
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	fmt.Printf("control plane ready and Muster installed after %s\n", time.Since(begin).Round(time.Millisecond))
-	code := m.Run()
-	if code != 0 {
-		plane.Keep()
-		fmt.Printf("the logs are in %s\n", plane.Logs)
-	}
-	return code
+	os.Exit(shipped.OnPlane("stories", func(k *shipped.Kit) int {
+		kit = k
+		return m.Run()
+	}))
 }

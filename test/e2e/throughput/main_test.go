@@ -3,15 +3,10 @@
 package throughput
 
 import (
-	"context"
 	"flag"
-	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
-	"github.com/muster-sh/muster/test/e2e/controlplane"
 	"github.com/muster-sh/muster/test/e2e/shipped"
 )
 
@@ -23,26 +18,8 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("test.bench"); f == nil || f.Value.String() == "" {
 		os.Exit(m.Run())
 	}
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	tree, err := controlplane.FindTree()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	logs := filepath.Join(tree.E2E, "logs", time.Now().Format("20060102-150405"))
-	plane, err := controlplane.Start(context.Background(), logs)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer plane.Stop()
-	if kit, err = shipped.Install(context.Background(), plane); err != nil {
-		plane.Keep()
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	os.Exit(shipped.OnPlane("throughput", func(k *shipped.Kit) int {
+		kit = k
+		return m.Run()
+	}))
 }
