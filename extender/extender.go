@@ -57,6 +57,9 @@ type Config struct {
 	MaxInFlight int
 	// Timeout ends a call that takes longer, reading its body included.
 	Timeout time.Duration
+	// Shadow has every verb of both modes let everything pass: nodes, victims, and all nodes alike. Core is not asked, nor are
+	// Ready and Settled, but for /readyz.
+	Shadow bool
 	// Observe, where given, is told of every call after its answer was written. It must not block.
 	Observe func(Observation)
 }
@@ -81,16 +84,26 @@ func (c Config) withDefaults() Config {
 func New(cfg Config) http.Handler {
 	cfg = cfg.withDefaults()
 	g := newGate(cfg)
-	p, v := placer{cfg.Core, cfg.Now, cfg.Logger}, vetoer{cfg.Core}
 	router := chi.NewRouter()
 	router.NotFound(notFound)
 	router.MethodNotAllowed(methodNotAllowed)
 	router.Get("/healthz", health(nil))
 	router.Get("/readyz", health(cfg.Ready))
-	router.Post("/place/filter", g.serve("place/filter", p.filter, cfg.Ready, cfg.Settled))
-	router.Post("/place/prioritize", g.serve("place/prioritize", v.prioritize, cfg.Ready))
-	router.Post("/guard/filter", g.serve("guard/filter", v.filter, cfg.Ready))
-	router.Post("/guard/prioritize", g.serve("guard/prioritize", v.prioritize, cfg.Ready))
-	router.Post("/guard/preempt", g.serve("guard/preempt", v.preempt, cfg.Ready))
+	cfg.route(router, g)
 	return router
+}
+
+// route gives every verb its path.
+func (c Config) route(router chi.Router, g *gate) {
+	v := vetoer{c.Core}
+	place, ready, settled := placer{c.Core, c.Now, c.Logger}.filter, c.Ready, c.Settled
+	if c.Shadow {
+		v = vetoer{bystander{}}
+		place, ready, settled = v.filter, nil, nil
+	}
+	router.Post("/place/filter", g.serve("place/filter", place, ready, settled))
+	router.Post("/place/prioritize", g.serve("place/prioritize", v.prioritize, ready))
+	router.Post("/guard/filter", g.serve("guard/filter", v.filter, ready))
+	router.Post("/guard/prioritize", g.serve("guard/prioritize", v.prioritize, ready))
+	router.Post("/guard/preempt", g.serve("guard/preempt", v.preempt, ready))
 }
