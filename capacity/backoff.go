@@ -52,8 +52,8 @@ func Backoffs(v *View, pool *v1alpha1.NodePool, claims []*Claim, now time.Time) 
 		}
 	}
 	for _, c := range claims {
-		if next := c.Object.Status.NextAttempt; c.Object.Status.State == v1alpha1.ClaimFailed && next != nil && next.After(now) {
-			waits = countFailure(waits, pool, c.Object, now)
+		if until := failedUntil(c.Object, now); until.After(now) {
+			waits = countFailure(waits, pool, c.Object, until, now)
 		}
 	}
 	slices.SortFunc(waits, func(a, b v1alpha1.PoolBackoff) int {
@@ -73,8 +73,20 @@ func ended(b *v1alpha1.PoolBackoff, claims []*Claim) bool {
 	})
 }
 
+// failedUntil is the end of the first wait for a claim that failed, the zero time for any other. One that is about to fail,
+// since it may launch no machine more, counts already: its pods would be the first to run against the same wall.
+func failedUntil(c *v1alpha1.NodeClaim, now time.Time) time.Time {
+	switch next := c.Status.NextAttempt; {
+	case givesUp(c):
+		return now.Add(backoffOf(failure(c)).First)
+	case c.Status.State == v1alpha1.ClaimFailed && next != nil:
+		return next.Time
+	}
+	return time.Time{}
+}
+
 // countFailure adds the failure of a claim, unless it was ordered before the last one was known.
-func countFailure(waits []v1alpha1.PoolBackoff, pool *v1alpha1.NodePool, c *v1alpha1.NodeClaim, now time.Time) []v1alpha1.PoolBackoff {
+func countFailure(waits []v1alpha1.PoolBackoff, pool *v1alpha1.NodePool, c *v1alpha1.NodeClaim, until, now time.Time) []v1alpha1.PoolBackoff {
 	fresh := v1alpha1.PoolBackoff{Class: failure(c)}
 	if pool.Spec.Template.Range == nil && fresh.Class == classNoCapacity {
 		fresh.Shape, fresh.Capacity = c.Spec.Shape, c.Spec.Resources.DeepCopy()
@@ -90,7 +102,7 @@ func countFailure(waits []v1alpha1.PoolBackoff, pool *v1alpha1.NodePool, c *v1al
 	b.Failures++
 	b.Since, b.Message = metav1.NewMicroTime(now.Truncate(time.Microsecond)), c.Status.Message
 	b.Message = b.Message[:min(len(b.Message), maxMessage)]
-	b.Until = *c.Status.NextAttempt.DeepCopy()
+	b.Until = metav1.NewMicroTime(until.Truncate(time.Microsecond))
 	if end := now.Add(backoffOf(b.Class).Wait(int(b.Failures), pool.Name+"/"+b.Class+"/"+b.Shape)); b.Failures > 1 && end.After(b.Until.Time) {
 		b.Until = metav1.NewMicroTime(end.Truncate(time.Microsecond))
 	}
@@ -99,6 +111,9 @@ func countFailure(waits []v1alpha1.PoolBackoff, pool *v1alpha1.NodePool, c *v1al
 
 // failure is the class of the error that a claim failed with.
 func failure(c *v1alpha1.NodeClaim) string {
+	if c.Status.State == v1alpha1.ClaimReleasing {
+		return releasedFor(c)
+	}
 	if launched := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionLaunched); launched != nil {
 		return launched.Reason
 	}

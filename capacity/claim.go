@@ -36,14 +36,16 @@ func InFlight(c *v1alpha1.NodeClaim) bool {
 	case "", v1alpha1.ClaimPending, v1alpha1.ClaimLaunching, v1alpha1.ClaimJoining, v1alpha1.ClaimStarting:
 		return true
 	}
-	return false
+	return Relaunches(c)
 }
 
-// Closed says whether a claim's node is not to take pods any more. One that drains although nothing asks for it any more
-// is about to open again.
+// Closed says whether a claim is to have no node that takes pods any more. One that drains although nothing asks for it any
+// more is about to open again.
 func Closed(c *v1alpha1.NodeClaim) bool {
 	switch c.Status.State {
-	case v1alpha1.ClaimReleasing, v1alpha1.ClaimFailed:
+	case v1alpha1.ClaimReleasing:
+		return !Relaunches(c)
+	case v1alpha1.ClaimFailed:
 		return true
 	}
 	return c.DeletionTimestamp != nil || c.Spec.Release != nil

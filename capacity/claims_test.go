@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -115,6 +116,25 @@ func TestTheStageOfANode(t *testing.T) {
 			require.Equal(t, c.want, s.node("n").Stage)
 		})
 	}
+}
+
+// givenBack is a claim whose machine of this attempt did not come up, of three at most.
+func givenBack(c *v1alpha1.NodeClaim, attempt int32) *v1alpha1.NodeClaim {
+	c = inState(c, v1alpha1.ClaimReleasing)
+	c.Spec.MaxAttempts, c.Status.Attempts = 3, attempt
+	c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReleased, Status: metav1.ConditionFalse, Reason: "RegistrationTimeout"}}
+	return c
+}
+
+func TestTheNodeOfAMachineThatIsMadeAnewTakesNoPods(t *testing.T) {
+	s := newScene()
+	s.nodes(makeNode("n", "cpu", "4"))
+	s.SetClaim(givenBack(makeClaim("a", "n"), 1))
+	require.Equal(t, Releasing, s.node("n").Stage)
+	c := s.View().Claims[0]
+	require.True(t, c.InFlight())
+	require.Equal(t, "a", c.Node.Name, "the node that is promised, not the one that goes")
+	require.False(t, c.Reported)
 }
 
 func TestAnOlderVersionOfAClaimChangesNothing(t *testing.T) {

@@ -35,3 +35,33 @@ func TestPlanCountsANodeThatHasRegisteredAndIsNotLabelledYet(t *testing.T) {
 	require.Equal(t, Outcome{Fate: Waits, Claim: "fast-000"}, plan.Outcomes[pod.UID])
 	require.Equal(t, Unserved, plan.Outcomes[stranger.UID].Fate, "the pool's taint counts before it is on the node")
 }
+
+// A machine that did not come up is made anew for the same claim, and its pods wait for that: not for a second one.
+func TestNothingIsBoughtBesideAMachineThatIsMadeAnew(t *testing.T) {
+	w := newWorld(makePool("p", 9, makeShape("m", "cpu", "4", "memory", "8Gi")))
+	pod := w.pending("web", 1, "cpu", "3")[0]
+	w.apply(w.plan(), start)
+	require.Len(t, w.claims, 1)
+	late := makeNode("somewhere", "cpu", "4", "memory", "8Gi", "pods", "110") // it registered too late
+	late.Spec.ProviderID, w.claims[0].Status.ProviderID = "sim://1", "sim://1"
+	w.nodes = append(w.nodes, late)
+
+	w.claims[0] = givenBack(w.claims[0], 1)
+	plan := w.plan()
+	require.Empty(t, plan.Creates)
+	require.Equal(t, Outcome{Fate: Waits, Claim: "p-000"}, plan.Outcomes[pod.UID])
+
+	w.claims[0].Status.Conditions[0].Reason = "MachineStays"
+	require.Len(t, w.plan().Creates, 1, "a machine that does not go holds nobody up")
+}
+
+// A claim that may launch no machine more is a failure of its pool before its last one is gone.
+func TestNothingIsBoughtWhereAClaimIsAboutToFail(t *testing.T) {
+	w := newWorld(makePool("p", 9, makeShape("m", "cpu", "4", "memory", "8Gi")))
+	pod := w.pending("web", 1, "cpu", "3")[0]
+	w.apply(w.plan(), start)
+	w.claims[0] = givenBack(w.claims[0], 3)
+	plan := w.plan()
+	require.Empty(t, plan.Creates)
+	require.Equal(t, Reason{Code: CodePoolBackoff, Detail: "RegistrationTimeout"}, plan.Outcomes[pod.UID].Reason)
+}

@@ -140,7 +140,7 @@ func (l *Live) settleStage(e *entry) {
 		l.claimed.put(e.Claim, e)
 	}
 	switch {
-	case e.closed, hasTaint(e.Object.Spec.Taints, v1alpha1.ReleasingTaint), claim != nil && Closed(claim):
+	case e.closed, hasTaint(e.Object.Spec.Taints, v1alpha1.ReleasingTaint), claim != nil && (Closed(claim) || Relaunches(claim)):
 		e.Stage = Releasing
 	case hasTaint(e.Object.Spec.Taints, v1alpha1.StartingTaint), claim != nil && InFlight(claim):
 		e.Stage = Starting

@@ -139,6 +139,9 @@ func (w *world) randomClaim(r *rand.Rand, i int) {
 	if c.Status.State == v1alpha1.ClaimFailed {
 		c.Status.NextAttempt = micro(start.Add(time.Duration(r.Intn(3)-1) * time.Minute))
 	}
+	if c.Status.State == v1alpha1.ClaimReleasing && i%2 == 0 {
+		c = givenBack(c, int32(1+i%3))
+	}
 	p := w.pods[r.Intn(len(w.pods))]
 	c.Spec.Reserved = []v1alpha1.PodReference{{Namespace: p.Namespace, Name: p.Name, UID: p.UID}}
 	w.claims = append(w.claims, c)

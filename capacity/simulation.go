@@ -56,6 +56,9 @@ func NewSimulation(v *View) *Simulation {
 		s.softTaints = s.softTaints || avoidable(p.Node)
 		s.places = append(s.places, p)
 		s.byNode[n.Name] = p
+		if s.byNode[p.Node.Name] == nil {
+			s.byNode[p.Node.Name] = p // a machine in flight that is not yet, or no longer, what registered
+		}
 	}
 	return s
 }

@@ -171,10 +171,10 @@ func (l *Live) viewReserved(v *View) {
 }
 
 // viewClaim takes the registered node where its kubelet has said what it offers, seen as it will be after its start;
-// else the node that was promised.
+// else the node that was promised. What registered for a machine that is given back says nothing about the next one.
 func viewClaim(c *v1alpha1.NodeClaim, registered *Node, daemons []*Daemon) *Claim {
 	switch {
-	case registered == nil || registered.Allocatable.MilliCPU == 0:
+	case registered == nil || registered.Allocatable.MilliCPU == 0 || Relaunches(c):
 		return &Claim{Object: c, Node: NodeOfClaim(c, daemons)}
 	case InFlight(c):
 		n := initialized(registered, c)

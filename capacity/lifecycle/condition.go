@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity"
 )
 
 // Reasons of conditions and events. They are part of what users script against; do not rename them.
@@ -40,9 +41,10 @@ const (
 	ReasonBlocked  = "DrainBlocked"      // pods did not leave: the node is open again
 
 	ReasonUnhealthy = "Unhealthy" // the Node was not ready for as long as its pool waits
-	ReasonTimeout   = "RegistrationTimeout"
-	ReasonFailed    = "MachineFailed"
-	ReasonVanished  = "MachineVanished" // gone before its Node was ready
+	ReasonTimeout   = capacity.ReasonTimeout
+	ReasonFailed    = capacity.ReasonFailed
+	ReasonVanished  = capacity.ReasonVanished
+	ReasonStuck     = "MachineStays"    // it did not come up, and does not go
 	ReasonLost      = "MachineLost"     // gone after its Node was ready
 	ReasonNodeLost  = "NodeLost"        // the Node object did not come back
 	ReasonLeftOver  = "MachineLeftOver" // a claim without a machine turned out to have one

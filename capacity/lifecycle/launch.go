@@ -34,6 +34,7 @@ func (s *step) order(attempt int32) {
 	st.ReservedID, st.MachineID, st.ProviderID, st.SystemUUID, st.Host, st.Rack, st.Zone, st.NodeName = "", "", "", "", "", "", "", ""
 	st.LaunchedAt, st.RegisteredAt, st.ReadyAt = nil, nil, nil
 	st.Seeded = false
+	meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionLaunched) // an order has its own time
 	s.no(v1alpha1.ConditionLaunched, ReasonOrdered, st.Message)
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/provider"
 )
 
@@ -23,6 +24,9 @@ func (s *step) release(reason, message string) {
 	}
 	s.no(v1alpha1.ConditionReady, reason, message)
 	s.no(v1alpha1.ConditionReleased, reason, message)
+	if capacity.CameToNothing(reason) {
+		s.no(v1alpha1.ConditionLaunched, reason, message) // since when its pods wait for the next one
+	}
 	if slices.Contains([]string{ReasonTimeout, ReasonFailed, ReasonVanished, ReasonLost, ReasonNodeLost, ReasonLeftOver,
 		ReasonUnanswered}, reason) {
 		s.do(Event{Type: corev1.EventTypeWarning, Reason: reason, Message: s.c.Status.Message})
@@ -31,8 +35,23 @@ func (s *step) release(reason, message string) {
 
 // mayRelaunch says that the machine is given back because it did not come up, and not because the claim is to go.
 func (s *step) mayRelaunch() bool {
-	return !s.closing() &&
-		slices.Contains([]string{ReasonTimeout, ReasonFailed, ReasonVanished}, s.reasonOf(v1alpha1.ConditionReleased))
+	return !s.closing() && capacity.CameToNothing(s.reasonOf(v1alpha1.ConditionReleased))
+}
+
+// losePatience lets the pods of a machine that did not come up go to others when it is not proven gone after a while. The claim
+// is not launched again then: it would be a second machine for the same pods.
+func (s *step) losePatience() {
+	launched := meta.FindStatusCondition(s.c.Status.Conditions, v1alpha1.ConditionLaunched)
+	if !capacity.Relaunches(s.c) || launched == nil || launched.Status == metav1.ConditionTrue || s.provenGone() {
+		return
+	}
+	if left := goesWithin - s.now.Sub(launched.LastTransitionTime.Time); left > 0 {
+		s.wake(left)
+		return
+	}
+	why := fmt.Sprintf("machine %s is not gone after %s", s.c.Status.MachineID, goesWithin)
+	s.no(v1alpha1.ConditionReleased, ReasonStuck, why)
+	s.do(Event{Type: corev1.EventTypeWarning, Reason: ReasonStuck, Message: why + "; its pods are free for other machines"})
 }
 
 func releasing(s *step) {
@@ -47,6 +66,7 @@ func releasing(s *step) {
 	if out := s.o.Outcome; out != nil && out.Verb == VerbDelete && out.absent() {
 		s.c.Status.Seeded = false
 	}
+	s.losePatience()
 	switch {
 	case failed:
 		s.say(fmt.Sprintf("provider %s has not confirmed that machine %s is gone, errors in a row: %d; asking again: %s",

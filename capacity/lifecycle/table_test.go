@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/lifecycle"
 	"github.com/muster-sh/muster/provider"
 )
@@ -44,6 +45,7 @@ func in(state v1alpha1.ClaimState) *scene {
 	s.claim.Status.LaunchedAt = ago(s.now, 2*time.Minute)
 	s.claim.Status.MachineID, s.claim.Status.ProviderID, s.claim.Status.Host = "vm-1", "px://1", "h1"
 	s.claim.Status.State = state
+	s.conditionSince(v1alpha1.ConditionLaunched, metav1.ConditionTrue, "Launched", 2*time.Minute)
 	s.machine(provider.StateRunning)
 	if state == v1alpha1.ClaimJoining {
 		return s
@@ -86,8 +88,12 @@ func ago(now time.Time, d time.Duration) *metav1.MicroTime {
 }
 
 func (s *scene) condition(name string, status metav1.ConditionStatus, reason string) {
+	s.conditionSince(name, status, reason, time.Minute)
+}
+
+func (s *scene) conditionSince(name string, status metav1.ConditionStatus, reason string, ago time.Duration) {
 	meta.SetStatusCondition(&s.claim.Status.Conditions, metav1.Condition{Type: name, Status: status, Reason: reason,
-		LastTransitionTime: metav1.NewTime(s.now.Add(-time.Minute))})
+		LastTransitionTime: metav1.NewTime(s.now.Add(-ago))})
 }
 
 // machine is what the provider said a moment ago.
@@ -559,6 +565,10 @@ func TestReleasingAndFailed(t *testing.T) {
 			time.Minute, "attempt 3 of 3"},
 		{"gives up after the last", releasing, func(s *scene) { timedOut(s, 3); s.absent(); settled(s) }, failed,
 			[]string{"event RegistrationTimeout"}, 10 * time.Minute, "gave up after 3 attempts"},
+		{"frees its pods when the machine does not go", releasing, func(s *scene) { stays(s, 1); s.seen.Asked = s.now }, releasing,
+			[]string{"event MachineStays"}, 2 * time.Second, "takes machine vm-1 back"},
+		{"keeps its failure when the last does not go", releasing, func(s *scene) { stays(s, 3); s.seen.Asked = s.now }, releasing, nil,
+			2 * time.Second, "takes machine vm-1 back"},
 		{"does not try again when it is deleted", releasing, func(s *scene) { timedOut(s, 1); s.absent(); settled(s); s.deleted() },
 			releasing, []string{"event Released", "remove finalizer of std-000"}, 0, ""},
 		{"keeps its reason", failed, nil, failed, nil, time.Minute, "no room for shape m"},
@@ -575,7 +585,46 @@ func timedOut(s *scene, attempt int32) {
 	s.claim.Spec.Release = nil
 	s.claim.Status.Attempts, s.claim.Status.NodeName = attempt, ""
 	s.condition(v1alpha1.ConditionReleased, metav1.ConditionFalse, "RegistrationTimeout")
+	s.conditionSince(v1alpha1.ConditionLaunched, metav1.ConditionFalse, "RegistrationTimeout", 30*time.Second)
 	s.noNode()
+}
+
+// stays is one whose machine was to go a minute ago.
+func stays(s *scene, attempt int32) {
+	timedOut(s, attempt)
+	s.now = s.now.Add(30 * time.Second)
+	s.machine(provider.StateRunning)
+}
+
+func TestAMachineThatDoesNotGoIsWaitedForForAMinute(t *testing.T) {
+	s := in(releasing)
+	stays(s, 1)
+	s.now = s.now.Add(-time.Nanosecond)
+	before := lifecycle.Step(s.claim, s.seen, s.now)
+	require.True(t, capacity.Relaunches(before.Claim))
+	require.LessOrEqual(t, before.Next, 2*time.Second)
+	s.now = s.now.Add(time.Nanosecond)
+	after := lifecycle.Step(s.claim, s.seen, s.now)
+	require.False(t, capacity.Relaunches(after.Claim), "its pods are free for other machines")
+	require.False(t, capacity.InFlight(after.Claim))
+	require.True(t, capacity.Closed(after.Claim))
+
+	s.claim = after.Claim
+	s.absent()
+	settled(s)
+	s.now = s.now.Add(5 * time.Second)
+	require.Contains(t, effects(lifecycle.Step(s.claim, s.seen, s.now)), "delete claim std-000", "no second machine for the same pods")
+}
+
+func TestAnOrderHasItsOwnTime(t *testing.T) {
+	s := in(releasing)
+	timedOut(s, 1)
+	s.absent()
+	settled(s)
+	again := lifecycle.Step(s.claim, s.seen, s.now).Claim
+	require.Equal(t, launching, again.Status.State)
+	ordered := meta.FindStatusCondition(again.Status.Conditions, v1alpha1.ConditionLaunched)
+	require.Equal(t, s.now, ordered.LastTransitionTime.Time)
 }
 
 // settled is a claim whose machine was proven gone a while ago.

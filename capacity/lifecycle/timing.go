@@ -17,6 +17,9 @@ const (
 	relaunchFirst = 30 * time.Second
 	relaunchMost  = 5 * time.Minute
 
+	// goesWithin is how long the pods of a machine that did not come up wait for it to be gone, so that the next one is launched.
+	goesWithin = time.Minute
+
 	// drainSettle is the time between the first sight of the closed Node and the look that may find it empty: a binding
 	// that was under way shows within it.
 	drainSettle = 2 * time.Second
