@@ -43,7 +43,7 @@ const maxMessage = 1024
 // range. claims are those of the pool.
 func Backoffs(v *View, pool *v1alpha1.NodePool, claims []*Claim, now time.Time) []v1alpha1.PoolBackoff {
 	var waits []v1alpha1.PoolBackoff
-	if len(pool.Status.Backoffs) > 0 && pool.Status.Template == v.Template(pool) {
+	if len(pool.Status.Backoffs) > 0 && pool.Status.Template == v.Template(pool).Hash {
 		for i := range pool.Status.Backoffs {
 			b := pool.Status.Backoffs[i].DeepCopy()
 			if now.Sub(b.Until.Time) < backoffsKept && !ended(b, claims) {

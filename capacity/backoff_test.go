@@ -50,7 +50,7 @@ func (tr *trial) waits() []v1alpha1.PoolBackoff {
 	v := tr.View()
 	r := ReviewMachines(v, tr.now)
 	tr.pool = tr.pool.DeepCopy()
-	tr.pool.Status.Template, tr.pool.Status.Backoffs = v.Template(tr.pool), r.Backoffs["p"]
+	tr.pool.Status.Template, tr.pool.Status.Backoffs = v.Template(tr.pool).Hash, r.Backoffs["p"]
 	tr.SetPool(tr.pool)
 	return tr.pool.Status.Backoffs
 }

@@ -115,7 +115,7 @@ func (j *jury) took(c *Claim, key string) bool {
 func (j *jury) circuits(pool *v1alpha1.NodePool) []v1alpha1.Circuit {
 	var circuits []v1alpha1.Circuit
 	claims := j.byPool[pool.Name]
-	if len(pool.Status.Circuits) > 0 && pool.Status.Template == j.v.Template(pool) {
+	if len(pool.Status.Circuits) > 0 && pool.Status.Template == j.v.Template(pool).Hash {
 		for i := range pool.Status.Circuits {
 			c := pool.Status.Circuits[i].DeepCopy()
 			if j.now.Sub(c.NextProbe.Time) < circuitsKept && !j.closes(c, claims) {

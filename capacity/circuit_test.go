@@ -60,7 +60,7 @@ func (tr *trial) review() []v1alpha1.Circuit {
 	v := tr.View()
 	r := ReviewMachines(v, tr.now)
 	tr.pool = tr.pool.DeepCopy()
-	tr.pool.Status.Template, tr.pool.Status.Circuits = v.Template(tr.pool), r.Circuits["p"]
+	tr.pool.Status.Template, tr.pool.Status.Circuits = v.Template(tr.pool).Hash, r.Circuits["p"]
 	tr.SetPool(tr.pool)
 	for _, c := range v.Claims {
 		next := c.Object.DeepCopy()

@@ -21,7 +21,7 @@ const maxLearned = 400
 // shape, what the last of them offered. claims are those of the pool.
 func LearnedShapes(v *View, pool *v1alpha1.NodePool, claims []*Claim, now time.Time) []v1alpha1.LearnedShape {
 	known := map[string]v1alpha1.LearnedShape{}
-	if len(pool.Status.Shapes) > 0 && pool.Status.Template == v.Template(pool) {
+	if len(pool.Status.Shapes) > 0 && pool.Status.Template == v.Template(pool).Hash {
 		for i := range pool.Status.Shapes {
 			known[pool.Status.Shapes[i].Name] = *pool.Status.Shapes[i].DeepCopy()
 		}

@@ -44,7 +44,7 @@ func (st *studies) recorded() []v1alpha1.LearnedShape {
 	v := st.View()
 	r := ReviewMachines(v, st.now)
 	st.pool = st.pool.DeepCopy()
-	st.pool.Status.Template, st.pool.Status.Shapes = v.Template(st.pool), r.Shapes[st.pool.Name]
+	st.pool.Status.Template, st.pool.Status.Shapes = v.Template(st.pool).Hash, r.Shapes[st.pool.Name]
 	st.SetPool(st.pool)
 	return st.pool.Status.Shapes
 }

@@ -71,7 +71,7 @@ type Live struct {
 	shy       int                     // those of them that keep others off by more than room: see companyFor
 	keeping   map[*entry]bool         // nodes that keep room
 	took      map[types.UID][]string  // see Claim.Took, by claim
-	templates map[string]template     // by pool
+	templates map[string]*Template    // by pool
 }
 
 // Schedulers says whose pods are Muster's business.
@@ -86,7 +86,7 @@ func (s Schedulers) Ours(name string) bool { return s.Place.Has(name) || s.Guard
 // NewLive makes an empty cluster.
 func NewLive(schedulers Schedulers) *Live {
 	return &Live{
-		keeping: map[*entry]bool{}, unheard: map[types.UID]time.Time{}, nominated: map[types.UID]bool{}, naming: map[types.UID]string{}, took: map[types.UID][]string{}, templates: map[string]template{},
+		keeping: map[*entry]bool{}, unheard: map[types.UID]time.Time{}, nominated: map[types.UID]bool{}, naming: map[types.UID]string{}, took: map[types.UID][]string{}, templates: map[string]*Template{},
 		schedulers: schedulers, asks: NewCompiler(), calls: newCallLog(), gone: newCache[types.UID, bool](rememberedGone),
 		nodes: map[string]*entry{}, claimed: multimap[string, *entry]{},
 		byProvider: multimap[string, *entry]{}, byUUID: multimap[string, *entry]{},
@@ -120,12 +120,21 @@ func (l *Live) changed() {
 
 // SetPool takes in a pool.
 func (l *Live) SetPool(p *v1alpha1.NodePool) {
-	l.takeTemplate(p)
-	setNamed(l, l.pools, p.Name, p)
+	template := l.templateOf(p)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pools[p.Name], l.templates[p.Name] = p, template
+	l.changed()
 }
 
 // ForgetPool drops a pool that was deleted.
-func (l *Live) ForgetPool(name string) { forgetNamed(l, l.pools, name) }
+func (l *Live) ForgetPool(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pools, name)
+	delete(l.templates, name)
+	l.changed()
+}
 
 // SetProvider takes in a provider.
 func (l *Live) SetProvider(p *v1alpha1.Provider) { setNamed(l, l.backends, p.Name, p) }

@@ -1,6 +1,8 @@
 package capacity
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,15 +14,36 @@ import (
 // blueprint is a machine that could be bought, judged as a node.
 type blueprint struct {
 	*family
+	*good
 	shape v1alpha1.Shape
-	cost  float64
 	// offered is what the machine has for DaemonSets and pods, free what it has for pods.
 	offered, free vector
 
-	made    *Node // see node
-	machine corev1.ResourceList
-	taken   map[int]bool // of classes that name machines, by class
-	extra   bool         // the machine has extended resources
+	made  *Node // see node
+	list  corev1.ResourceList
+	taken map[int]bool // of classes that name machines, by class
+}
+
+// good is what a shape says of its machines, in numbers.
+type good struct {
+	machine Resources
+	cost    float64
+	extra   bool   // the machine has extended resources
+	labels  string // the family's name in its pool
+}
+
+func goodOf(shape v1alpha1.Shape) *good {
+	g := &good{machine: ResourcesOf(shape.Resources), cost: policy.Cost(shape)}
+	if _, said := shape.Resources[corev1.ResourcePods]; !said {
+		g.machine.Pods = DefaultPods
+	}
+	for name := range g.machine.Scalar {
+		g.extra = g.extra || strings.Contains(string(name), "/")
+	}
+	for _, name := range slices.Sorted(maps.Keys(shape.Labels)) {
+		g.labels += name + "=" + shape.Labels[name] + ","
+	}
+	return g
 }
 
 // family is the machines of a pool that differ in size only: their nodes carry the same labels and taints, but for the
@@ -54,38 +77,26 @@ func (s *vendor) newFamily(shape v1alpha1.Shape) *family {
 	return &family{vendor: s, order: s.market.families, overhead: ResourcesOf(claim.Spec.Overhead), daemons: node.Daemons, probe: node}
 }
 
-// blueprint makes one of the family's machines. No object is made for it where numbers will do: a pool may have hundreds
-// of shapes, and few of them are bought.
-func (f *family) blueprint(shape v1alpha1.Shape) *blueprint {
-	return f.build(shape, f.vendor.experience)
-}
-
-func (f *family) build(shape v1alpha1.Shape, x *experience) *blueprint {
-	b := &blueprint{family: f, shape: shape, cost: policy.Cost(shape)}
-	machine := ResourcesOf(shape.Resources)
-	if _, said := shape.Resources[corev1.ResourcePods]; !said {
-		machine.Pods = DefaultPods
+// blueprint makes one of the pool's machines from what is known of its shape, and what was learned of it unless that is
+// nil. No object is made where numbers will do: a pool may have hundreds of shapes, and few of them are bought.
+func (s *vendor) blueprint(shape v1alpha1.Shape, g *good, x *experience) *blueprint {
+	f := s.familyOf(shape, g)
+	b := &blueprint{family: f, good: g, shape: shape}
+	daemons := &f.daemons
+	if s.market.daemonsByName {
+		daemons = &b.node().Daemons
 	}
-	for name := range machine.Scalar {
-		b.extra = b.extra || strings.Contains(string(name), "/")
+	m := s.market
+	b.offered, b.free = m.vectors.next(), m.vectors.next()
+	if x == nil {
+		m.kinds.of(&b.machine, b.offered)
+		b.offered.less(m.kinds.of(&f.overhead, m.spare))
+	} else {
+		expected := x.expect(shape.Name, b.machine, b.machine.Minus(f.overhead))
+		m.kinds.of(&expected, b.offered)
 	}
-	daemons := f.daemons
-	if f.vendor.market.daemonsByName {
-		daemons = b.node().Daemons
-	}
-	k := f.vendor.market.kinds
-	b.offered, b.free = k.from(&machine), make(vector, len(k))
-	overhead, taken := k.from(&f.overhead), k.from(&daemons)
-	for i := range b.offered {
-		b.offered[i] = addSaturated(b.offered[i], -overhead[i])
-	}
-	if x != nil {
-		expected := x.expect(shape.Name, machine, machine.Minus(f.overhead))
-		b.offered = k.from(&expected)
-	}
-	for i := range b.offered {
-		b.free[i] = addSaturated(b.offered[i], -taken[i])
-	}
+	copy(b.free, b.offered)
+	b.free.less(m.kinds.of(daemons, m.spare))
 	b.free[atPods] = min(b.free[atPods], maxReserved)
 	return b
 }
@@ -107,10 +118,10 @@ func (b *blueprint) room() Resources {
 
 // resources is the spec.resources of the machine's claim, which limits count.
 func (b *blueprint) resources() corev1.ResourceList {
-	if b.machine == nil {
-		b.machine = withPods(b.shape.Resources)
+	if b.list == nil {
+		b.list = withPods(b.shape.Resources)
 	}
-	return b.machine
+	return b.list
 }
 
 // usable says whether the DaemonSet pods themselves fit.

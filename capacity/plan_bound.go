@@ -1,7 +1,7 @@
 package capacity
 
 import (
-	"encoding/binary"
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -54,26 +54,33 @@ func (p *planner) lowerBound() float64 {
 
 // distinct leaves out machines that are like another one in all that rows tell apart: pools often sell the same shapes.
 func (b *floor) distinct() {
-	known, kept := map[string]bool{}, b.sale[:0]
-	var text []byte
-	for _, m := range b.sale {
-		text = binary.LittleEndian.AppendUint64(text[:0], math.Float64bits(m.cost))
-		for _, n := range m.room {
-			text = binary.LittleEndian.AppendUint64(text, uint64(n))
-		}
-		family := slices.Index(b.families, m.family)
-		for _, c := range b.parties {
-			text = strconv.AppendBool(text, c.admitted[family])
-		}
-		if text = strconv.AppendBool(text, m.vendor.sizes != nil); m.vendor.pool.Spec.Limits.MinNodes > 0 {
-			text = append(text, m.vendor.pool.Name...)
-		}
-		if !known[string(text)] {
-			known[string(text)] = true
-			kept = append(kept, m)
-		}
+	likes := b.likes()
+	compare := func(m, n machine) int {
+		return cmp.Or(cmp.Compare(m.cost, n.cost), slices.Compare(m.room, n.room),
+			cmp.Compare(likes[m.family], likes[n.family]))
 	}
-	b.sale = kept
+	slices.SortStableFunc(b.sale, compare)
+	b.sale = slices.CompactFunc(b.sale, func(m, n machine) bool { return compare(m, n) == 0 })
+}
+
+// likes numbers the families by what rows tell apart of them: which parties they admit, whether they are of a range, and
+// of which pool if it has a minimum. Those of one number are alike.
+func (b *floor) likes() map[*family]int {
+	numbers, known := make(map[*family]int, len(b.families)), map[string]int{}
+	for i, f := range b.families {
+		var text []byte
+		for _, c := range b.parties {
+			text = strconv.AppendBool(text, c.admitted[i])
+		}
+		if text = strconv.AppendBool(text, f.vendor.sizes != nil); f.vendor.pool.Spec.Limits.MinNodes > 0 {
+			text = append(text, f.vendor.pool.Name...)
+		}
+		if _, seen := known[string(text)]; !seen {
+			known[string(text)] = len(known)
+		}
+		numbers[f] = known[string(text)]
+	}
+	return numbers
 }
 
 // offer lists what a pool could sell. Nobody can buy from one that may not grow now.
@@ -85,6 +92,7 @@ func (b *floor) offer(s *vendor) {
 	if s.sizes != nil {
 		offers = s.corners()
 	}
+	b.sale = slices.Grow(b.sale, len(offers))
 	for _, o := range offers {
 		if room := b.room(o); nonNegative(room) {
 			b.sale = append(b.sale, machine{o, room})
@@ -108,7 +116,7 @@ func (s *vendor) corners() []*blueprint {
 	for _, cpu := range []int64{0, most.MilliCPU} {
 		for _, memory := range []int64{0, most.Memory} {
 			if shape, ok := s.sizes.Smallest(cpu, memory); ok {
-				corners = append(corners, s.familyOf(shape).build(shape, nil))
+				corners = append(corners, s.blueprint(shape, goodOf(shape), nil))
 			}
 		}
 	}
@@ -127,10 +135,9 @@ func (b *floor) room(o *blueprint) vector {
 			}
 		}
 	}
-	room, taken := make(vector, len(o.offered)), b.market.kinds.from(&daemons)
-	for i := range room {
-		room[i] = addSaturated(o.offered[i], -taken[i])
-	}
+	room := b.market.vectors.next()
+	copy(room, o.offered)
+	room.less(b.market.kinds.of(&daemons, b.market.spare))
 	return room
 }
 

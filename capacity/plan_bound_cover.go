@@ -1,7 +1,7 @@
 package capacity
 
 import (
-	"encoding/binary"
+	"cmp"
 	"math"
 	"slices"
 )
@@ -35,26 +35,37 @@ func (b *floor) program(rows []row) (scaled []row, costs []float64) {
 	for _, r := range rows {
 		if r.need > 0 {
 			asked = append(asked, r)
-			scaled = append(scaled, row{need: 1, offers: make([]float64, 0, len(b.sale))})
 		}
 	}
-	known := map[string]bool{}
-	var text []byte
-	for i, m := range b.sale {
-		text = binary.LittleEndian.AppendUint64(text[:0], math.Float64bits(m.cost))
-		for _, r := range asked {
-			text = binary.LittleEndian.AppendUint64(text, math.Float64bits(r.offers[i]))
+	kept := b.unlike(asked)
+	for _, i := range kept {
+		costs = append(costs, b.sale[i].cost)
+	}
+	for _, r := range asked {
+		offers := make([]float64, len(kept))
+		for to, i := range kept {
+			offers[to] = r.offers[i] / r.need
 		}
-		if known[string(text)] {
-			continue
-		}
-		known[string(text)] = true
-		costs = append(costs, m.cost)
-		for j, r := range asked {
-			scaled[j].offers = append(scaled[j].offers, r.offers[i]/r.need)
-		}
+		scaled = append(scaled, row{need: 1, offers: offers})
 	}
 	return scaled, costs
+}
+
+// unlike are the machines on sale, one of those that cost and offer the same.
+func (b *floor) unlike(rows []row) []int {
+	compare := func(i, j int) int {
+		order := cmp.Compare(b.sale[i].cost, b.sale[j].cost)
+		for r := 0; order == 0 && r < len(rows); r++ {
+			order = cmp.Compare(rows[r].offers[i], rows[r].offers[j])
+		}
+		return order
+	}
+	all := make([]int, len(b.sale))
+	for i := range all {
+		all[i] = i
+	}
+	slices.SortStableFunc(all, compare)
+	return slices.CompactFunc(all, func(i, j int) bool { return compare(i, j) == 0 })
 }
 
 // solve returns the price of each row's need and how much is bought of each machine.

@@ -48,6 +48,30 @@ func (k kinds) of(r *Resources, to vector) vector {
 	return to
 }
 
+// less takes b off, kind by kind.
+func (a vector) less(b vector) {
+	for i := range a {
+		a[i] = addSaturated(a[i], -b[i])
+	}
+}
+
+// slab cuts vectors from pieces of memory: a market has thousands of them, which all live as long as the plan.
+type slab struct {
+	width int
+	rest  []int64
+}
+
+const slabVectors = 256
+
+func (s *slab) next() vector {
+	if len(s.rest) < s.width {
+		s.rest = make([]int64, slabVectors*s.width)
+	}
+	v := s.rest[:s.width:s.width]
+	s.rest = s.rest[s.width:]
+	return v
+}
+
 func (k kinds) from(r *Resources) vector { return k.of(r, make(vector, len(k))) }
 
 // holds says whether need fits into a. A kind that is not asked for is never short.

@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -23,6 +22,8 @@ type market struct {
 	// families is how many there are so far.
 	families int
 	kinds    kinds
+	vectors  *slab
+	spare    vector         // for what is worked out on the way
 	most     vector         // of each kind that any machine offers
 	quotes   map[int]*quote // of each tier, before anything is bought
 	// daemonsByName says that a DaemonSet picks machines by name or size.
@@ -58,7 +59,8 @@ type vendor struct {
 }
 
 func newMarket(v *View, sim *Simulation, k kinds, now time.Time) *market {
-	m := &market{daemons: v.Daemons, classes: v.Classes, sim: sim, kinds: k, now: now}
+	m := &market{daemons: v.Daemons, classes: v.Classes, sim: sim, kinds: k, now: now, vectors: &slab{width: len(k)}}
+	m.spare = m.vectors.next()
 	for _, d := range v.Daemons {
 		m.daemonsByName = m.daemonsByName || d.node != "" || d.Ask.byName
 	}
@@ -100,14 +102,15 @@ func (m *market) newVendor(v *View, pool *v1alpha1.NodePool, claims []*Claim, na
 		sizes := policy.SizesOf(r)
 		s.sizes = &sizes
 	}
-	for _, shape := range pool.Spec.Template.Shapes {
-		f := s.familyOf(shape)
-		b := f.blueprint(shape)
+	goods := v.Template(pool).goods
+	s.fixed = make([]*blueprint, 0, len(goods))
+	for i, shape := range pool.Spec.Template.Shapes {
+		b := s.blueprint(shape, goods[i], s.experience)
 		if s.resting(shape) != nil {
 			s.off = append(s.off, b)
 			continue
 		}
-		s.fixed, f.sizes = append(s.fixed, b), append(f.sizes, b)
+		s.fixed, b.sizes = append(s.fixed, b), append(b.sizes, b)
 	}
 	for _, f := range s.families {
 		slices.SortStableFunc(f.sizes, func(a, b *blueprint) int { return cmp.Compare(a.cost, b.cost) })
@@ -116,15 +119,11 @@ func (m *market) newVendor(v *View, pool *v1alpha1.NodePool, claims []*Claim, na
 }
 
 // familyOf is the family that a shape belongs to.
-func (s *vendor) familyOf(shape v1alpha1.Shape) *family {
-	labels := ""
-	for _, name := range slices.Sorted(maps.Keys(shape.Labels)) {
-		labels += name + "=" + shape.Labels[name] + ","
-	}
-	f := s.families[labels]
+func (s *vendor) familyOf(shape v1alpha1.Shape, g *good) *family {
+	f := s.families[g.labels]
 	if f == nil {
 		f = s.newFamily(shape)
-		s.families[labels] = f
+		s.families[g.labels] = f
 	}
 	return f
 }
@@ -170,7 +169,7 @@ func (s *vendor) onSale(left *policy.Budget) []*blueprint {
 func (s *vendor) size(shape v1alpha1.Shape) *blueprint {
 	b := s.sized[shape.Name]
 	if b == nil {
-		b = s.familyOf(shape).blueprint(shape)
+		b = s.blueprint(shape, goodOf(shape), s.experience)
 		s.sized[shape.Name] = b
 	}
 	return b

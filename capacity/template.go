@@ -26,33 +26,46 @@ func TemplateHash(pool *v1alpha1.NodePool) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// template is a TemplateHash and the version of the pool it was worked out for.
-type template struct {
+// Template is what is worked out once for each version of a pool, and not for each plan.
+type Template struct {
+	// Hash is the TemplateHash.
+	Hash string
+
 	uid        types.UID
 	generation int64
-	hash       string
+	goods      []*good // of each of the fixed shapes, in their order
 }
 
-// takeTemplate works out a pool's TemplateHash, unless its spec is the one known.
-func (l *Live) takeTemplate(p *v1alpha1.NodePool) {
+func newTemplate(p *v1alpha1.NodePool) *Template {
+	t := &Template{Hash: TemplateHash(p), uid: p.UID, generation: p.Generation}
+	for _, shape := range p.Spec.Template.Shapes {
+		t.goods = append(t.goods, goodOf(shape))
+	}
+	return t
+}
+
+// of says whether the template is that of this version of the pool.
+func (t *Template) of(p *v1alpha1.NodePool) bool {
+	return t != nil && p.Generation != 0 && t.generation == p.Generation && t.uid == p.UID
+}
+
+// templateOf is the pool's template, worked out unless its spec is the one known.
+func (l *Live) templateOf(p *v1alpha1.NodePool) *Template {
 	l.mu.Lock()
 	known := l.templates[p.Name]
 	l.mu.Unlock()
-	if p.Generation != 0 && known.generation == p.Generation && known.uid == p.UID {
-		return
+	if known.of(p) {
+		return known
 	}
-	fresh := template{uid: p.UID, generation: p.Generation, hash: TemplateHash(p)}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.templates[p.Name] = fresh
+	return newTemplate(p)
 }
 
-// Template is TemplateHash, worked out once for each version of a pool.
-func (v *View) Template(pool *v1alpha1.NodePool) string {
-	if hash := v.Templates[pool.Name]; hash != "" {
-		return hash
+// Template is what there is to know of the template of a pool of the view.
+func (v *View) Template(pool *v1alpha1.NodePool) *Template {
+	if t := v.Templates[pool.Name]; t != nil {
+		return t
 	}
-	return TemplateHash(pool)
+	return newTemplate(pool)
 }
 
 // madeFrom says whether a claim's machine is what the pool's template would make now. What came of another one says

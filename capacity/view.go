@@ -33,8 +33,8 @@ type View struct {
 	Claims []*Claim
 	// Reserved are the pods that a claim keeps room for and that have neither a node nor a hold, by claim name.
 	Reserved map[string][]*Pod
-	// Templates are the TemplateHash of each pool, by name.
-	Templates map[string]string
+	// Templates of the pools, by their names.
+	Templates map[string]*Template
 	// Pools by falling weight, then name.
 	Pools []*v1alpha1.NodePool
 	// Providers by name.
@@ -84,9 +84,9 @@ func (l *Live) View() *View {
 		v.Pools = append(v.Pools, p)
 	}
 	SortPools(v.Pools)
-	v.Templates = make(map[string]string, len(v.Pools))
+	v.Templates = make(map[string]*Template, len(v.Pools))
 	for _, p := range v.Pools {
-		v.Templates[p.Name] = l.templates[p.Name].hash
+		v.Templates[p.Name] = l.templates[p.Name]
 	}
 	l.fillLedger()
 	v.Expected = make(map[types.UID]string, len(l.expected))

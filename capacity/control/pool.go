@@ -35,7 +35,7 @@ func PoolStatus(pool *v1alpha1.NodePool, v *capacity.View, review capacity.Revie
 	ready.ObservedGeneration = pool.Generation
 	ready.LastTransitionTime = metav1.NewTime(now)
 	meta.SetStatusCondition(&next.Status.Conditions, ready)
-	next.Status.Template = v.Template(pool)
+	next.Status.Template = v.Template(pool).Hash
 	next.Status.Circuits = review.Circuits[pool.Name]
 	braked := braked(next.Status.Circuits)
 	braked.ObservedGeneration = pool.Generation
