@@ -33,6 +33,8 @@ type api struct {
 	providers map[string]*v1alpha1.Provider
 	daemons   []*appsv1.DaemonSet
 	classes   []*resourcev1.DeviceClass
+	spaces    []*corev1.Namespace
+	storage   []metav1.Object
 
 	watches []*watch
 }

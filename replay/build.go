@@ -35,7 +35,7 @@ func (w *World) build() error {
 		}
 		return w.muster.handler
 	}}
-	w.scheduler = newScheduler(w.agenda, w.api, *o.Delays, Scheduler, client)
+	w.scheduler = newScheduler(w.agenda, w.api, *o.Delays, Scheduler, client, newFilters(o.Namespaces, o.Storage))
 	w.scheduler.exact = o.Exact
 	w.kube = &kube{api: w.api, evict: w.pods.evict, record: w.event}
 	w.api.watch(0, w.note)
@@ -76,7 +76,7 @@ func withMissing(providers []*v1alpha1.Provider, pools []*v1alpha1.NodePool) []*
 // populate creates what exists already.
 func (w *World) populate() {
 	o := &w.options
-	w.api.classes = o.DeviceClasses
+	w.api.classes, w.api.spaces, w.api.storage = o.DeviceClasses, o.Namespaces, o.Storage
 	for _, set := range o.DaemonSets {
 		set = set.DeepCopy()
 		w.api.stamp(set)

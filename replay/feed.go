@@ -43,6 +43,12 @@ func (f *feed) list() {
 	for _, class := range f.api.classes {
 		f.live.SetDeviceClass(class)
 	}
+	for _, n := range f.api.spaces {
+		f.live.SetNamespace(n)
+	}
+	for _, o := range f.api.storage {
+		f.live.SetStorage(o)
+	}
 	for _, o := range f.objects() {
 		f.see(change{fresh: o})
 	}

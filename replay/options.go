@@ -28,6 +28,11 @@ type Options struct {
 	Pods          []*corev1.Pod
 	DaemonSets    []*appsv1.DaemonSet
 	DeviceClasses []*resourcev1.DeviceClass
+	// Namespaces are what namespaceSelectors are compared with; a namespace that is not among them has no labels.
+	Namespaces []*corev1.Namespace
+	// Storage are volumes, claims, classes and what CSI drivers say of nodes. They stay as they are: a claim that waits
+	// for its first consumer is judged by what could be made for it, and is never seen bound.
+	Storage []metav1.Object
 
 	Load Load
 	// Start is the world's first moment, from Zero; without it, the first arrival's.

@@ -39,6 +39,7 @@ type waiter struct {
 	ask      *capacity.Ask
 	number   uint64 // order of arrival
 	queued   time.Time
+	by       rejectors
 	refused  int    // attempts that found no node
 	errors   int    // errors in a row
 	hopeless uint64 // the version of the nodes at which none could take the pod even if it were empty
@@ -49,7 +50,8 @@ type waiter struct {
 
 // queue is kube-scheduler's scheduling queue as of 1.36 (pkg/scheduler/backend/queue): active by priority and time,
 // back-off that is popped early when nothing is active (SchedulerPopFromBackoffQ), a back-off of its own for errors, and
-// the unschedulable pods, which any event brings back when an extender had refused them.
+// the unschedulable pods, which wait for an event that one of the plugins that refused them is interested in
+// (isPodWorthRequeuing).
 type queue struct {
 	count         uint64
 	waiters       map[types.UID]*waiter
@@ -108,7 +110,9 @@ func (q *queue) add(p *corev1.Pod, ask *capacity.Ask, now time.Time) {
 	q.put(w, shelfActive)
 }
 
-// update takes in a pod's new version: one that waits for an event has had its event.
+// update takes in a pod's new version: one that an extender refused has had its event. Its labels and its spec do not
+// change here, and nothing else of it concerns the scheduler's own plugins (PodSchedulingPropertiesChange in
+// pkg/scheduler/framework/events.go).
 func (q *queue) update(p *corev1.Pod, now time.Time) {
 	w := q.waiters[p.UID]
 	if w == nil {
@@ -117,7 +121,9 @@ func (q *queue) update(p *corev1.Pod, now time.Time) {
 	w.pod = p
 	switch w.shelf {
 	case shelfUnschedulable:
-		q.requeue(w, now)
+		if w.by.has(byExtender) {
+			q.requeue(w, now)
+		}
 	case shelfActive:
 		heap.Fix(&q.active, w.index)
 	case shelfBackoff:
@@ -154,10 +160,10 @@ func (q *queue) flushBackoff(from *waiters, now time.Time) {
 	}
 }
 
-// failed puts a tried pod back: refused pods wait for an event, errors for their back-off.
-func (q *queue) failed(w *waiter, refused bool, now time.Time) {
-	w.queued = now
-	if refused {
+// failed puts a tried pod back: refused pods wait for an event, errors for their back-off (AddUnschedulableIfNotPresent).
+func (q *queue) failed(w *waiter, by rejectors, now time.Time) {
+	w.queued, w.by = now, by
+	if by != 0 {
 		w.refused++
 		w.errors = 0
 		q.put(w, shelfUnschedulable)

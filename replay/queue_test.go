@@ -36,7 +36,7 @@ func TestQueueOrder(t *testing.T) {
 func TestRefusedPodsWaitForAnEvent(t *testing.T) {
 	q := newQueue()
 	queued(q, "p", 0, Zero)
-	q.failed(q.pop(Zero), true, Zero)
+	q.failed(q.pop(Zero), byExtender, Zero)
 	_, ok := q.next(Zero.Add(time.Minute))
 	require.False(t, ok, "nothing is to be done by itself")
 	require.Nil(t, q.pop(Zero.Add(time.Minute)))
@@ -51,7 +51,7 @@ func TestRefusedPodsWaitForAnEvent(t *testing.T) {
 func TestActivePodsGoBeforeThoseThatBackOff(t *testing.T) {
 	q := newQueue()
 	queued(q, "refused", 100, Zero)
-	q.failed(q.pop(Zero), true, Zero)
+	q.failed(q.pop(Zero), byExtender, Zero)
 	q.event(Zero, all)
 	queued(q, "fresh", 0, Zero)
 	require.Equal(t, []string{"fresh", "refused"}, names(q, Zero))
@@ -60,8 +60,8 @@ func TestActivePodsGoBeforeThoseThatBackOff(t *testing.T) {
 func TestAPodsOwnUpdateBringsItBack(t *testing.T) {
 	q := newQueue()
 	p, _ := queued(q, "p", 0, Zero), queued(q, "other", 0, Zero)
-	q.failed(q.pop(Zero), true, Zero)
-	q.failed(q.pop(Zero), true, Zero)
+	q.failed(q.pop(Zero), byExtender, Zero)
+	q.failed(q.pop(Zero), byExtender, Zero)
 	q.update(p, Zero)
 	require.Equal(t, []string{"p"}, names(q, Zero))
 }
@@ -74,7 +74,7 @@ func TestErrorsBackOff(t *testing.T) {
 	for _, end := range []time.Duration{2 * time.Second, 5 * time.Second, 8 * time.Second} {
 		w := q.pop(now)
 		require.NotNil(t, w)
-		q.failed(w, false, now)
+		q.failed(w, 0, now)
 		q.event(now, all)
 		require.Nil(t, q.pop(Zero.Add(end-time.Nanosecond)))
 		at, ok := q.next(now)
@@ -87,7 +87,7 @@ func TestErrorsBackOff(t *testing.T) {
 func TestOldPodsAreTriedAnyway(t *testing.T) {
 	q := newQueue()
 	queued(q, "p", 0, Zero)
-	q.failed(q.pop(Zero), true, Zero)
+	q.failed(q.pop(Zero), byExtender, Zero)
 	at, ok := q.nextFlush()
 	require.True(t, ok)
 	require.Equal(t, Zero.Add(5*time.Minute+30*time.Second), at, "more than five minutes, at the next look")
@@ -105,7 +105,7 @@ func TestRemovedPodsAreNowhere(t *testing.T) {
 		require.Nil(t, q.pop(Zero))
 	}
 	queued(q, "p", 0, Zero)
-	q.failed(q.pop(Zero), false, Zero)
+	q.failed(q.pop(Zero), 0, Zero)
 	q.remove("p")
 	_, ok := q.next(Zero)
 	require.False(t, ok)
@@ -115,7 +115,7 @@ func TestRemovedPodsAreNowhere(t *testing.T) {
 func TestARestedQueueCatchesUp(t *testing.T) {
 	q := newQueue()
 	queued(q, "p", 0, Zero)
-	q.failed(q.pop(Zero), false, Zero)
+	q.failed(q.pop(Zero), 0, Zero)
 	w := q.errors.list[0]
 	w.errors = 5
 	q.catchUp(Zero.Add(100 * time.Second))

@@ -74,6 +74,7 @@ func (m *memory) arrival(p *recordedPod) Arrival {
 	q := p.pod.DeepCopy()
 	q.UID, q.CreationTimestamp, q.DeletionTimestamp, q.Status = "", metav1.Time{}, nil, corev1.PodStatus{QOSClass: q.Status.QOSClass}
 	q.Spec.NodeName, q.Spec.SchedulerName = "", Scheduler
+	q.Spec.Volumes = slices.DeleteFunc(q.Spec.Volumes, claims)
 	a := Arrival{At: p.first.Sub(m.from), Pod: q}
 	kind := controllerKind(p.pod)
 	lasting := kind == "ReplicaSet" || kind == "StatefulSet"
@@ -87,6 +88,9 @@ func (m *memory) arrival(p *recordedPod) Arrival {
 	}
 	return a
 }
+
+// claims says whether a volume is a claim's: a recording holds no claims, and a pod whose claim is missing goes nowhere.
+func claims(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
 // ran takes off what a kubelet needs to start a pod, which is added again.
 func ran(bound, end time.Time) time.Duration {

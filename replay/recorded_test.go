@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/muster-sh/muster/replay/recording"
 )
@@ -99,4 +100,19 @@ func TestAFolderWithoutPoolsIsNoRecording(t *testing.T) {
 	require.NoError(t, w.Close())
 	_, err := ReadRecording(t.TempDir())
 	require.ErrorContains(t, err, "no file of a recording")
+}
+
+// A recording holds no volume claims: a pod that has one goes wherever there is room, instead of nowhere.
+func TestPodsOfARecordingLoseTheirClaims(t *testing.T) {
+	p := pod("db", "1", "1Gi")
+	p.Spec.Volumes = []corev1.Volume{
+		{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}},
+		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+	}
+	m := &memory{from: Zero}
+	a := m.arrival(&recordedPod{pod: p, first: Zero})
+	require.Len(t, a.Pod.Spec.Volumes, 1)
+	w := newWorld(t, Options{Pools: noGrowth, Nodes: []*corev1.Node{onNode("a", "4", "8Gi")}}, a)
+	w.RunUntil(Zero.Add(time.Minute))
+	require.Equal(t, "a", nodeOfPod(w, "db"))
 }

@@ -7,12 +7,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/muster-sh/muster/capacity"
 )
 
-// scheduler is kube-scheduler with the configuration of deploy/place: one profile, four filters handed to Muster, no
-// preemption, podInitialBackoffSeconds 1 and podMaxBackoffSeconds 2.
+// scheduler is kube-scheduler with the configuration of deploy/place: one profile, four filters handed to Muster, the
+// others judged by filters, no preemption, podInitialBackoffSeconds 1 and podMaxBackoffSeconds 2.
+//
+// The extender is offered every node that passed the filters: percentageOfNodesToScore is 100, so there is no sample and
+// no start that rotates (numFeasibleNodesToFind in pkg/scheduler/schedule_one.go). Nodes are not scored: Muster offers one,
+// and one is taken without asking (schedulePod), so there is nothing that a batch could hint at either
+// (StoreScheduleResults in pkg/scheduler/framework/runtime/batch.go).
 type scheduler struct {
 	agenda *agenda
 	api    *api
@@ -23,6 +29,7 @@ type scheduler struct {
 	exact bool
 
 	queue   *queue
+	filters *filters
 	asks    *capacity.Compiler
 	nodes   []string // sorted
 	known   map[string]*capacity.Node
@@ -35,9 +42,9 @@ type scheduler struct {
 	attempts, calls, errors int
 }
 
-func newScheduler(a *agenda, api *api, d Delays, name string, client *extenderClient) *scheduler {
+func newScheduler(a *agenda, api *api, d Delays, name string, client *extenderClient, f *filters) *scheduler {
 	s := &scheduler{
-		agenda: a, api: api, delays: d, name: name, client: client, queue: newQueue(),
+		agenda: a, api: api, delays: d, name: name, client: client, queue: newQueue(), filters: f,
 		asks: capacity.NewCompiler(), known: map[string]*capacity.Node{}, pods: map[types.UID]*corev1.Pod{},
 	}
 	s.cycle, s.flush = a.alarm(s.schedule), a.alarm(s.flushOld)
@@ -58,13 +65,14 @@ func (s *scheduler) see(c change) {
 
 func (s *scheduler) seeNode(c change, n *corev1.Node) {
 	s.version++
+	s.filters.seeNode(c, n, s.agenda.now)
 	i, known := slices.BinarySearch(s.nodes, n.Name)
 	if c.gone() {
 		if known {
 			s.nodes = slices.Delete(s.nodes, i, i+1)
 		}
 		delete(s.known, n.Name)
-		s.event(n.Name)
+		s.event(c, n.Name, true)
 		return
 	}
 	if !known {
@@ -74,44 +82,71 @@ func (s *scheduler) seeNode(c change, n *corev1.Node) {
 		s.nodes = slices.Insert(s.nodes, i, n.Name)
 	}
 	s.known[n.Name] = &capacity.Node{Name: n.Name, Object: n, Allocatable: capacity.ResourcesOf(n.Status.Allocatable)}
-	s.event(n.Name)
+	s.event(c, n.Name, true)
 }
 
 func (s *scheduler) seePod(c change, p *corev1.Pod) {
 	if p.Spec.NodeName != "" {
-		s.forget(p.UID)
-		if c.gone() || finished(p) || s.exact {
-			s.event(p.Spec.NodeName)
-		}
+		s.drop(p.UID)
+		s.filters.seePod(c, p, s.agenda.now)
+		s.event(c, p.Spec.NodeName, c.gone() || finished(p))
 		return
 	}
 	if p.Spec.SchedulerName != s.name {
 		return
 	}
-	switch known := s.pods[p.UID] != nil; {
+	old, known := s.pods[p.UID]
+	switch {
 	case c.gone():
-		s.forget(p.UID)
+		s.drop(p.UID)
+		s.filters.forget(p.UID)
+		s.unnominated(old, nil)
 	case !known && p.DeletionTimestamp == nil:
 		s.pods[p.UID] = p
+		s.filters.wait(p, s.agenda.now)
 		s.queue.add(p, s.asks.Ask(p), s.agenda.now)
+	case known && s.filters.placed[p.UID] != nil: // assumed: the queue is not told (updatePodInSchedulingQueue)
+		s.pods[p.UID] = p
 	case known:
 		s.pods[p.UID] = p
+		s.filters.wait(p, s.agenda.now)
 		s.queue.update(p, s.agenda.now)
+		s.unnominated(old, p)
 	}
 }
 
-func (s *scheduler) forget(uid types.UID) {
+func (s *scheduler) drop(uid types.UID) {
 	s.queue.remove(uid)
 	delete(s.pods, uid)
 }
 
-// event brings refused pods back for something that happened to a node. kube-scheduler brings all of them back, whatever
-// happened, when an extender had refused them; here, unless the retries are to be exact, those are spared that the node
-// could not take if it were empty: their answer would be the same.
-func (s *scheduler) event(node string) {
+// unnominated is for a pod that is not nominated any more to where it was: to those of no higher priority it was there, and
+// is gone (hasNominatedNodeNameChanged and getLEPriorityPreCheck in pkg/scheduler/eventhandlers.go).
+func (s *scheduler) unnominated(old, fresh *corev1.Pod) {
+	if old == nil || old.Status.NominatedNodeName == "" || fresh != nil && fresh.Status.NominatedNodeName == old.Status.NominatedNodeName {
+		return
+	}
+	s.queue.event(s.agenda.now, func(w *waiter) bool {
+		return schedulingv1.PodPriority(w.pod) <= schedulingv1.PodPriority(old) &&
+			(s.exact && w.by.has(byExtender) || w.by.hintedByPod(w.pod, old, true))
+	})
+}
+
+// event brings refused pods back for something that happened to a node or a pod on it. kube-scheduler brings those back,
+// whatever happened, that an extender had refused somewhere (defaultEnqueueExtension in
+// pkg/scheduler/framework/runtime/framework.go); here, unless the retries are to be exact, those are spared that the node
+// could not take if it were empty, and all where no room came up: their answer would be the same. Those that only the
+// scheduler's own plugins refused come back as these hint.
+func (s *scheduler) event(c change, node string, frees bool) {
+	if !frees && !s.exact && s.filters.cache == nil {
+		return
+	}
 	n := s.known[node]
 	s.queue.event(s.agenda.now, func(w *waiter) bool {
-		return s.exact || n != nil && capacity.Fit(w.ask, n, n.Allocatable, nil).Fits
+		if w.by.has(byExtender) && (s.exact || frees && n != nil && capacity.Fit(w.ask, n, n.Allocatable, nil).Fits) {
+			return true
+		}
+		return w.by.hinted(w.pod, c)
 	})
 }
 
@@ -173,29 +208,66 @@ func (s *scheduler) schedule() {
 // The scheduler's own words.
 const noNodes = "no nodes available to schedule pods"
 
+// try is one scheduling attempt (schedulePod in pkg/scheduler/schedule_one.go).
 func (s *scheduler) try(w *waiter) {
 	s.attempts++
 	if len(s.nodes) == 0 {
-		s.fail(w, false, corev1.PodReasonUnschedulable, noNodes)
+		s.fail(w, 0, corev1.PodReasonUnschedulable, noNodes)
+		return
+	}
+	nodes, reasons, by := s.filters.pass(w.pod, s.nodes)
+	if s.tryNominated(w, nodes) {
+		return
+	}
+	if len(nodes) == 0 {
+		s.fail(w, by, corev1.PodReasonUnschedulable, fitError(len(s.nodes), reasons))
 		return
 	}
 	s.calls++
-	found, err := s.client.filter(w.pod, s.nodes)
+	found, err := s.client.filter(w.pod, nodes)
 	switch {
 	case err != nil:
 		s.errors++
-		s.fail(w, false, corev1.PodReasonSchedulerError, err.Error())
+		s.fail(w, 0, corev1.PodReasonSchedulerError, err.Error())
 	case len(found.nodes) == 0:
-		s.fail(w, true, corev1.PodReasonUnschedulable, fitError(len(s.nodes), found.reasons))
+		for reason, n := range reasons {
+			found.reasons[reason] += n
+		}
+		s.fail(w, by|byExtender, corev1.PodReasonUnschedulable, fitError(len(s.nodes), found.reasons))
 	default:
-		node := found.nodes[0]
-		s.agenda.after(s.delays.Bind, func() { s.bind(w, node) })
+		s.choose(w, found.nodes[0])
 	}
 }
 
+// tryNominated asks about the node alone that the pod is nominated to, if it passed the filters: when it is refused, or the
+// call fails, all nodes are asked about (evaluateNominatedNode).
+func (s *scheduler) tryNominated(w *waiter, nodes []string) (chosen bool) {
+	node := w.pod.Status.NominatedNodeName
+	if _, passed := slices.BinarySearch(nodes, node); node == "" || !passed {
+		return false
+	}
+	s.calls++
+	found, err := s.client.filter(w.pod, []string{node})
+	if err != nil {
+		s.errors++
+		return false
+	}
+	if len(found.nodes) == 0 {
+		return false
+	}
+	s.choose(w, node)
+	return true
+}
+
+// choose has the pod be where it goes from now on, for the scheduler's own filters, and binds it in a while.
+func (s *scheduler) choose(w *waiter, node string) {
+	s.filters.assume(w.pod, node)
+	s.agenda.after(s.delays.Bind, func() { s.bind(w, node) })
+}
+
 // fail puts the pod back and writes why, when that is news.
-func (s *scheduler) fail(w *waiter, refused bool, reason, message string) {
-	s.queue.failed(w, refused, s.agenda.now)
+func (s *scheduler) fail(w *waiter, by rejectors, reason, message string) {
+	s.queue.failed(w, by, s.agenda.now)
 	c := corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
 		LastTransitionTime: s.api.now(),

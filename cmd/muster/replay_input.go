@@ -146,6 +146,7 @@ func readReplayNodes(f replayFlags, o *replay.Options) error {
 	}
 	o.Nodes, o.Pods = cluster.Nodes, cluster.Pods
 	o.DaemonSets, o.DeviceClasses = cluster.DaemonSets, cluster.DeviceClasses
+	o.Namespaces, o.Storage = cluster.Namespaces, cluster.Storage
 	return nil
 }
 
