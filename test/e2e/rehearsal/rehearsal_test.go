@@ -27,17 +27,21 @@ var (
 )
 
 // TestPlansAreKeptOnPaper: a plan carried out and made again buys nothing; once the machines are there every pod that was
-// promised a node gets one, no other pod does, nothing more is bought, and no machine stays empty.
+// promised a node gets one, nothing more is bought, and no machine stays empty. A pod that gets a node beyond that, because
+// the scheduler tries pods in an order of its own, breaks no promise; how many there are is logged.
 func TestPlansAreKeptOnPaper(t *testing.T) {
 	chosen, err := world.Parse(*kinds)
 	require.NoError(t, err)
-	bought := 0
+	bought, lucky := 0, 0
 	for i := range uint64(*clusters) {
 		t.Run(fmt.Sprintf("cluster-%d", *first+i), func(t *testing.T) {
 			c := settle(t, world.New(*first+i, chosen...))
-			bought += len(c.keep(*first + i).Creates)
+			said := c.keep(*first + i)
+			bought += len(said.Creates)
+			lucky += c.lucky(said)
 		})
 	}
+	t.Logf("%d pods got a node that nobody had promised them", lucky)
 	require.Greater(t, bought, *clusters, "the clusters must buy something")
 }
 
@@ -71,11 +75,26 @@ func (c *cluster) keep(seed uint64) capacity.Plan {
 		}
 		guests[node]++
 	}
-	require.Equal(c.t, promised, placed, broken)
+	for of, n := range promised {
+		require.GreaterOrEqual(c.t, placed[of], n, broken)
+	}
 	for _, x := range said.Creates {
 		require.True(c.t, len(x.Pods) == 0 || guests[x.Claim.Name] > 0, "nobody uses %s", x.Claim.Name)
 	}
 	return said
+}
+
+// lucky counts the pods that have a node beyond those that were promised one.
+func (c *cluster) lucky(said capacity.Plan) (n int) {
+	for _, uid := range c.pending {
+		if c.live.Held(uid) != "" {
+			n++
+		}
+		if said.Outcomes[uid].Fate != capacity.Unserved {
+			n--
+		}
+	}
+	return n
 }
 
 func claimsOf(p capacity.Plan) []string {
