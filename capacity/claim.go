@@ -90,6 +90,9 @@ const DefaultPods = 110
 
 func withPods(list corev1.ResourceList) corev1.ResourceList {
 	out := list.DeepCopy()
+	if out == nil {
+		out = corev1.ResourceList{}
+	}
 	if _, ok := out[corev1.ResourcePods]; !ok {
 		out[corev1.ResourcePods] = *resource.NewQuantity(DefaultPods, resource.DecimalSI)
 	}

@@ -83,11 +83,7 @@ func newMould(pool *v1alpha1.NodePool) *mould {
 }
 
 func (m *mould) made(c *v1alpha1.NodeClaim) bool {
-	now, known := m.specs[c.Spec.Shape]
-	if !known {
-		now = m.spec(c)
-		m.specs[c.Spec.Shape] = now
-	}
+	now := m.now(c)
 	ranged := m.pool.Spec.Template.Range != nil // then a claim's own size is what it was made of
 	return now != nil && now.Provider == c.Spec.Provider && (ranged || sameAmounts(now.Resources, c.Spec.Resources)) &&
 		sameAmounts(now.Overhead, c.Spec.Overhead) && maps.Equal(now.Labels, c.Spec.Labels) &&
@@ -95,7 +91,17 @@ func (m *mould) made(c *v1alpha1.NodeClaim) bool {
 		equality.Semantic.DeepEqual(now.StartupTaints, c.Spec.StartupTaints)
 }
 
-// spec is what a claim of this shape would say now.
+// now is spec, worked out once for each shape.
+func (m *mould) now(c *v1alpha1.NodeClaim) *v1alpha1.NodeClaimSpec {
+	now, known := m.specs[c.Spec.Shape]
+	if !known {
+		now = m.spec(c)
+		m.specs[c.Spec.Shape] = now
+	}
+	return now
+}
+
+// spec is what a claim of this shape would say now; nil where there is none.
 func (m *mould) spec(c *v1alpha1.NodeClaim) *v1alpha1.NodeClaimSpec {
 	shape := v1alpha1.Shape{Name: c.Spec.Shape, Resources: c.Spec.Resources}
 	if m.pool.Spec.Template.Range == nil {

@@ -39,6 +39,18 @@ func (v *View) Without(claims []*v1alpha1.NodeClaim, moved map[string][]*Pod) *V
 	return &next
 }
 
+// Shut is the view with no room on these nodes for pods that come; those that are there stay.
+func (v *View) Shut(nodes map[string]bool) *View {
+	next := *v
+	next.Nodes = slices.Clone(v.Nodes)
+	for i, n := range v.Nodes {
+		if nodes[n.Name] {
+			next.Nodes[i] = n.emptied(nil)
+		}
+	}
+	return &next
+}
+
 // emptied is the node closed, without these pods.
 func (n *Node) emptied(pods []*Pod) *Node {
 	e := *n

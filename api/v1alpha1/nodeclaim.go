@@ -101,10 +101,24 @@ type NodeClaimSpec struct {
 	// +optional
 	OrderedFor []string `json:"orderedFor,omitempty"`
 
+	// replaces are the claims whose nodes go when this one's is ready. Their pods are evicted only when they fit without
+	// them; if this machine never comes, nothing was done to them.
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	// +optional
+	Replaces []ReplacedClaim `json:"replaces,omitempty"`
+
 	// release asks for the machine to be given back without deleting the claim first: the reaper's intent, which may
 	// still be withdrawn while the claim drains.
 	// +optional
 	Release *Release `json:"release,omitempty"`
+}
+
+// ReplacedClaim names one claim, no other claim of the same name, and why its node is to go.
+type ReplacedClaim struct {
+	Name   string        `json:"name"`
+	UID    types.UID     `json:"uid"`
+	Reason ReleaseReason `json:"reason"`
 }
 
 // PodReference names one pod and no other pod of the same name.
@@ -119,6 +133,10 @@ type Release struct {
 	// reason in CamelCase, for example Idle.
 	// +kubebuilder:validation:MinLength=1
 	Reason string `json:"reason"`
+	// message says more, for example what of the template has changed.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Message string `json:"message,omitempty"`
 	// since is when the node was closed.
 	Since metav1.MicroTime `json:"since"`
 	// drain says that the node's pods are to be evicted. Without it, pods that are there are waited for.

@@ -324,8 +324,22 @@ type ScaleDown struct {
 	// +optional
 	Headroom *int32 `json:"headroom,omitempty"`
 
+	// replaceDrifted replaces nodes that this pool's template would make otherwise now: another provider, shape, labels,
+	// annotations, taints or settings of the machine. What they lack for their pods is bought first.
+	// +optional
+	ReplaceDrifted bool `json:"replaceDrifted,omitempty"`
+
+	// expireAfter replaces nodes whose machine is older than this. Without it they may grow old.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="expireAfter must be at least 1m"
+	// +optional
+	ExpireAfter *metav1.Duration `json:"expireAfter,omitempty"`
+
 	// budgets bound how many of this pool's nodes may be on their way out at once. Of several that hold at a time the
-	// smallest counts. Without any for a reason, idle nodes have no bound, and a tenth of the nodes (at least one) may be emptied at once.
+	// smallest counts. Without any for a reason, idle nodes have no bound, and a tenth of the nodes (at least one) may be
+	// emptied at once. A node whose replacement is bought counts.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +optional
@@ -387,13 +401,15 @@ type ReleaseBudget struct {
 
 // ReleaseReason is why a node of ours is let go.
 //
-// +kubebuilder:validation:Enum=Idle;Underused
+// +kubebuilder:validation:Enum=Idle;Underused;Drifted;Expired
 type ReleaseReason string
 
 // The reasons why Muster itself lets a node go.
 const (
 	ReleaseIdle      ReleaseReason = "Idle"      // no pods of its own for idleAfter
 	ReleaseUnderused ReleaseReason = "Underused" // its few pods fit elsewhere
+	ReleaseDrifted   ReleaseReason = "Drifted"   // its pool's template changed
+	ReleaseExpired   ReleaseReason = "Expired"   // older than expireAfter
 )
 
 // ReleaseStop is the value of spec.scaleDown.release that keeps machines.

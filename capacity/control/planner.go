@@ -40,6 +40,7 @@ type Planner struct {
 	// Preemptor takes over the pods for which no pool may grow; nil leaves them alone.
 	Preemptor *Preemptor
 
+	buying  *sync.Mutex             // held from the view to the last claim: the reaper buys as well
 	planned uint64                  // the generation the last pass saw
 	last    time.Time               // when it was
 	bought  time.Time               // when a batch was last planned
@@ -115,6 +116,9 @@ func shortest(a, b time.Duration) time.Duration {
 
 // pass plans for all shortfalls. While the batch window is open it only wakes pods that fit.
 func (p *Planner) pass(ctx context.Context, now time.Time, buy bool) {
+	if buy {
+		defer lock(p.buying)()
+	}
 	p.followNominated(now)
 	v, ok := p.reopened(ctx)
 	if !ok {

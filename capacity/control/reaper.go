@@ -2,7 +2,9 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,10 +23,12 @@ type Reaper struct {
 	Decide func(*capacity.View, reaper.Memory, time.Time) reaper.Decision
 
 	memory reaper.Memory
+	buying *sync.Mutex
 }
 
 // Tick looks at every node once and says when to look again; 0 means when something changes.
 func (r *Reaper) Tick(ctx context.Context, now time.Time) time.Duration {
+	_, claims := r.Live.Claims()
 	v := r.Live.View()
 	r.memory = r.memory.Follow(v, now)
 	d := r.Decide(v, r.memory, now)
@@ -38,7 +42,59 @@ func (r *Reaper) Tick(ctx context.Context, now time.Time) time.Duration {
 	for _, release := range d.Release {
 		r.release(ctx, release, now)
 	}
+	r.order(ctx, d.Order, claims)
 	return d.Next
+}
+
+// order buys machines that are to replace others. Where another claim was written since the view was taken, there may be less left of
+// a limit than was counted with, and the next tick decides anew.
+func (r *Reaper) order(ctx context.Context, orders []reaper.Replacement, claims uint64) {
+	if len(orders) == 0 {
+		return
+	}
+	defer lock(r.buying)()
+	if _, now := r.Live.Claims(); now != claims {
+		return
+	}
+	for _, o := range orders {
+		for _, c := range o.Create {
+			made, err := r.Kube.CreateClaim(ctx, c)
+			if err != nil {
+				if !Conflict(err) {
+					r.Log.Error("could not order a replacement", "claim", c.Name, "error", err)
+				}
+				continue
+			}
+			r.Live.SetClaim(made)
+			r.tellOrdered(made, o)
+		}
+	}
+}
+
+func (r *Reaper) tellOrdered(made *v1alpha1.NodeClaim, o reaper.Replacement) {
+	for _, old := range o.Old {
+		r.Log.Info("replacement ordered", "claim", made.Name, "shape", made.Spec.Shape, "replaces", old.Name, "reason", o.Reason,
+			"detail", o.Message)
+		r.Kube.Event(Subject{Kind: "NodeClaim", PodReference: v1alpha1.PodReference{Name: old.Name, UID: old.UID}}, false,
+			"ReplacementOrdered", fmt.Sprintf("machine %s is ordered to replace it: %s", made.Name, said(o.Reason, o.Message)))
+	}
+}
+
+// said is a reason with its detail.
+func said(why reaper.Reason, detail string) string {
+	if detail == "" {
+		return string(why)
+	}
+	return string(why) + " (" + detail + ")"
+}
+
+// lock locks a mutex, where there is one, and returns what unlocks it.
+func lock(m *sync.Mutex) func() {
+	if m == nil {
+		return func() {}
+	}
+	m.Lock()
+	return m.Unlock
 }
 
 // release closes the node in the filter first, then records the intent. The filter answers for a pod in between win:
@@ -50,7 +106,7 @@ func (r *Reaper) release(ctx context.Context, release reaper.Release, now time.T
 		return
 	}
 	c := claim.DeepCopy()
-	c.Spec.Release = &v1alpha1.Release{Reason: string(release.Reason), Since: metav1.NewMicroTime(now), Drain: release.Drain}
+	c.Spec.Release = &v1alpha1.Release{Reason: string(release.Reason), Message: release.Message, Since: metav1.NewMicroTime(now), Drain: release.Drain}
 	updated, err := r.Kube.UpdateClaim(ctx, c)
 	if err != nil {
 		r.Live.Reopen(node)
@@ -62,7 +118,7 @@ func (r *Reaper) release(ctx context.Context, release reaper.Release, now time.T
 	r.Live.SetClaim(updated)
 	// From here on the claim itself says that the node is closed.
 	r.Live.Reopen(node)
-	r.Log.Info("releasing node", "claim", claim.Name, "node", node, "reason", release.Reason, "pods", len(release.Pods))
+	r.Log.Info("releasing node", "claim", claim.Name, "node", node, "reason", said(release.Reason, release.Message), "pods", len(release.Pods))
 }
 
 // Reopen takes back the releases that these shortfalls have use for, before anything is bought for them. It says whether

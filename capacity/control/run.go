@@ -40,6 +40,10 @@ func (l *Loops) Run(ctx context.Context) {
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 10*time.Second))
 	l.setQueue(queue)
 	defer l.setQueue(nil)
+	if l.Reaper.buying == nil {
+		l.Reaper.buying = &sync.Mutex{}
+		l.Planner.buying = l.Reaper.buying
+	}
 	l.subscribe.Do(func() { l.plan, l.reaps, l.preempt = l.Live.Changed(), l.Live.Changed(), l.Live.Changed() })
 	claims, _ := l.Live.Claims()
 	for _, c := range claims {

@@ -108,6 +108,15 @@ func (s *step) closingReason() string {
 	return ReasonRequested
 }
 
+// closingText is closingReason with what is said beside it, for people.
+func (s *step) closingText() string {
+	why := s.closingReason()
+	if r := s.c.Spec.Release; r != nil && r.Message != "" && why == r.Reason {
+		why += " (" + r.Message + ")"
+	}
+	return why
+}
+
 // keepFinalizer puts our finalizer on; the API server takes none for an object that is being deleted.
 func (s *step) keepFinalizer() {
 	if !s.deleted() && !slices.Contains(s.c.Finalizers, v1alpha1.ClaimFinalizer) {

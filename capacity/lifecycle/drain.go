@@ -9,7 +9,7 @@ import (
 
 // drain closes the Node. While only spec.release asks for it, that may be withdrawn.
 func (s *step) drain() {
-	s.enter(v1alpha1.ClaimDraining, fmt.Sprintf("closing node %s: %s", s.c.Status.NodeName, s.closingReason()))
+	s.enter(v1alpha1.ClaimDraining, fmt.Sprintf("closing node %s: %s", s.c.Status.NodeName, s.closingText()))
 	s.yes(v1alpha1.ConditionDraining, ReasonClosing, s.c.Status.Message)
 	s.do(claimEvent(ReasonClosing, s.c.Status.Message))
 }

@@ -17,32 +17,45 @@ const (
 	effort = 2_000_000
 )
 
-// move releases nodes whose pods all fit elsewhere, the emptiest first, as long as all that go can go together.
-func (d *decider) move(few []*capacity.Claim) {
-	if len(few) == 0 {
+// search looks for nodes that may go although they have pods: first for those that are to go whatever they carry.
+func (d *decider) search(few, worn []*capacity.Claim) {
+	if len(few)+len(worn) == 0 {
 		return
 	}
 	if left := d.memory.Moved.Add(movesEvery).Sub(d.now); left > 0 {
-		for _, c := range few {
+		for _, c := range slices.Concat(few, worn) {
 			d.spare(c, Waiting, "")
 		}
 		d.wake(left)
 		return
 	}
 	d.Looked = true
+	d.wake(movesEvery)
+	if d.renew(worn) {
+		for _, c := range few {
+			d.spare(c, InTurn, "")
+		}
+		return
+	}
+	d.move(few)
+}
+
+// move releases nodes whose pods all fit elsewhere, the emptiest first, as long as all that go can go together.
+func (d *decider) move(few []*capacity.Claim) {
+	if len(few) == 0 {
+		return
+	}
 	m, grows := newMover(d)
 	if grows != "" {
 		for _, c := range few {
 			d.spare(c, Growing, grows)
 		}
-		d.wake(movesEvery)
 		return
 	}
 	for _, c := range emptiest(few, d.v) {
 		m.try(c)
 	}
 	m.commit()
-	d.wake(movesEvery)
 }
 
 // emptiest orders claims by how much of their nodes is asked for, then by how many pods would have to move.

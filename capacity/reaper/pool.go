@@ -25,7 +25,7 @@ type pool struct {
 	full     bool               // it has as many machines as it may, and pods wait
 }
 
-func countPools(v *capacity.View) map[string]*pool {
+func countPools(v *capacity.View, fresh substitutes) map[string]*pool {
 	pools := map[string]*pool{}
 	for _, p := range v.Pools {
 		pools[p.Name] = &pool{object: p}
@@ -38,7 +38,7 @@ func countPools(v *capacity.View) map[string]*pool {
 			pools[c.Object.Spec.Pool] = p
 		}
 		p.count(c)
-		p.occupy(v, c, short)
+		p.occupy(v, c, short, fresh)
 	}
 	return pools
 }
@@ -74,7 +74,7 @@ func unpromised(v *capacity.View) bool {
 
 // occupy counts what a pool keeps spare. While it may not grow and pods wait for nothing, none is kept: what they need may
 // have another shape.
-func (p *pool) occupy(v *capacity.View, c *capacity.Claim, short bool) {
+func (p *pool) occupy(v *capacity.View, c *capacity.Claim, short bool, fresh substitutes) {
 	if p.object == nil {
 		return
 	}
@@ -82,7 +82,7 @@ func (p *pool) occupy(v *capacity.View, c *capacity.Claim, short bool) {
 	p.full = p.machines >= int(p.object.Spec.Limits.MaxNodes) && short
 	switch {
 	case capacity.Closed(c.Object):
-	case !v.Vacant(c):
+	case !v.Vacant(c), fresh.awaits(c):
 		p.used++
 	case !c.InFlight():
 		p.vacant++
@@ -97,6 +97,11 @@ func (p *pool) refuses(why Reason, now time.Time) (Reason, string) {
 	if why == Idle && !p.full && p.vacant <= policy.Spare(p.object, p.used) {
 		return Spare, ""
 	}
+	return p.overBudget(why, now)
+}
+
+// overBudget says that as many of the pool's nodes are on their way out as may be.
+func (p *pool) overBudget(why Reason, now time.Time) (Reason, string) {
 	limit, budget := policy.ReleaseLimit(&p.object.Spec.ScaleDown, v1alpha1.ReleaseReason(why), p.nodes, now)
 	if p.out >= limit {
 		return Budget, fmt.Sprintf("%s: %d of %d are on their way out or not ready", budget, p.out, p.nodes)

@@ -14,6 +14,8 @@ import (
 // Decision names the claims to release, and says why for every claim.
 type Decision struct {
 	Release []Release
+	// Order are machines to be bought first for nodes that are to go.
+	Order []Replacement
 	// Reopen are releases to be taken back.
 	Reopen  []Reopening
 	Reasons map[string]Reason // by claim
@@ -35,6 +37,18 @@ type Release struct {
 	// without one there are none.
 	Pods  []*capacity.Pod
 	Drain *v1alpha1.Drain
+	// Message says more than the reason.
+	Message string
+}
+
+// Replacement is machines that take the pods of nodes that are to go.
+type Replacement struct {
+	// Create are claims ready to be created. They name Old in spec.replaces.
+	Create []*v1alpha1.NodeClaim
+	Old    []*v1alpha1.NodeClaim
+	Reason Reason
+	// Message says more than the reason.
+	Message string
 }
 
 // decider is one run of Decide.
@@ -45,28 +59,38 @@ type decider struct {
 	now    time.Time
 	pools  map[string]*pool
 	outage bool
+	wear   map[string]wear // by claim
+	fresh  substitutes
 }
 
 // Decide says which claims may be released now: first those of empty nodes, then those whose pods fit elsewhere.
 func Decide(v *capacity.View, m Memory, now time.Time) Decision {
+	fresh := substitutesOf(v, now)
 	d := &decider{
 		Decision: Decision{Reasons: map[string]Reason{}, Details: map[string]string{}, Reopen: reopenings(v)},
-		v:        v, memory: m, now: now, pools: countPools(v), outage: outage(v),
+		v:        v, memory: m, now: now, pools: countPools(v, fresh), outage: outage(v), fresh: fresh,
 	}
-	var few []*capacity.Claim
+	d.wear = d.findWear()
+	d.countReplaced()
+	var few, worn []*capacity.Claim
 	for _, c := range longest(v.Claims, m.Empty) {
 		why, wait := d.judge(c)
 		switch why {
 		case Idle:
-			d.release(c, Release{Claim: c.Object, Reason: Idle})
-			continue
+			if d.release(c, Release{Claim: c.Object, Reason: Idle}) || d.wear[c.Object.Name].cause == "" {
+				continue
+			}
+			why = d.wear[c.Object.Name].cause
+			worn = append(worn, c)
 		case Underused:
 			few = append(few, c)
+		case Drifted, Expired:
+			worn = append(worn, c)
 		}
 		d.Reasons[c.Object.Name] = why
 		d.wake(wait)
 	}
-	d.move(few)
+	d.search(few, worn)
 	d.findWaning()
 	return d.Decision
 }
@@ -142,20 +166,29 @@ func (d *decider) judge(c *capacity.Claim) (Reason, time.Duration) {
 	case !answers(d.v.Providers[p.object.Spec.Provider]):
 		return NoProvider, 0
 	}
+	cause := d.wear[c.Object.Name].cause
 	if since, empty := d.memory.Empty[c.Node.Name]; empty {
-		return d.judgeEmpty(c, since.Add(idleAfter(p.object)))
+		return d.judgeEmpty(c, since.Add(idleAfter(p.object)), cause)
+	}
+	if cause != "" {
+		return d.judgeWorn(c, p.object, cause)
 	}
 	return d.judgeUnderused(c, p.object)
 }
 
-func (d *decider) judgeEmpty(c *capacity.Claim, end time.Time) (Reason, time.Duration) {
-	switch left := end.Sub(d.now); {
-	case left > 0:
+func (d *decider) judgeEmpty(c *capacity.Claim, end time.Time, cause Reason) (Reason, time.Duration) {
+	left := end.Sub(d.now)
+	switch {
+	case left > 0 && cause == "":
 		return Waiting, left
+	case cause == "" && d.fresh.awaits(c):
+		return Replacing, d.fresh.left(c, d.now)
 	case wanted(d.v, c.Node):
 		return InDemand, 0
 	case d.outage:
 		return Outage, 0
+	case left > 0:
+		return cause, 0
 	}
 	return Idle, 0
 }
@@ -165,22 +198,38 @@ func (d *decider) judgeUnderused(c *capacity.Claim, p *v1alpha1.NodePool) (Reaso
 	if !few {
 		return occupiedOr(d.v, c.Node), 0
 	}
-	for _, pod := range movable(d.v, c.Node.Name) {
-		if stay := pod.Stays(d.v.Schedulers, p.Spec.ScaleDown.EvictLocalStorage); stay != "" {
-			d.Details[c.Object.Name] = "pod " + pod.Key()
-			return Reason(stay), 0
-		}
+	if stay := d.stays(c, p); stay != "" {
+		return stay, 0
 	}
 	if left := since.Add(underusedAfter(p)).Sub(d.now); left > 0 {
 		return Waiting, left
 	}
+	if why, wait := d.rests(c); why != "" {
+		return why, wait
+	}
+	return Underused, 0
+}
+
+// stays is what keeps a pod of the node where it is, and the node with it.
+func (d *decider) stays(c *capacity.Claim, p *v1alpha1.NodePool) Reason {
+	for _, pod := range movable(d.v, c.Node.Name) {
+		if stay := pod.Stays(d.v.Schedulers, p.Spec.ScaleDown.EvictLocalStorage); stay != "" {
+			d.Details[c.Object.Name] = "pod " + pod.Key()
+			return Reason(stay)
+		}
+	}
+	return ""
+}
+
+// rests says whether no pods are to be evicted from a node now.
+func (d *decider) rests(c *capacity.Claim) (Reason, time.Duration) {
 	if again := c.Object.Status.DrainAgain; again != nil && d.now.Before(again.Time) {
 		return BackingOff, again.Sub(d.now)
 	}
 	if d.outage {
 		return Outage, 0
 	}
-	return Underused, 0
+	return "", 0
 }
 
 func occupiedOr(v *capacity.View, n *capacity.Node) Reason {

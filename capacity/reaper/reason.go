@@ -7,6 +7,8 @@ type Reason string
 const (
 	Idle      Reason = "Idle"      // empty for the pool's idle time
 	Underused Reason = "Underused" // its few pods fit elsewhere
+	Drifted   Reason = "Drifted"   // its pool's template would make another machine now
+	Expired   Reason = "Expired"   // its machine is older than its pool lets one grow
 )
 
 // The reasons to spare one. Those of package capacity that keep a pod where it is (capacity.Stay) are reasons, too.
@@ -34,5 +36,7 @@ const (
 	Headroom   Reason = "Headroom"   // its pods fit elsewhere, and too little would be left free
 	Receiving  Reason = "Receiving"  // pods of another node that goes move there
 	BoughtBack Reason = "BoughtBack" // the planner would buy a machine for its pods
+	Replacing  Reason = "Replacing"  // a machine is on its way that replaces it; or it waits for pods of a node that it replaces
+	InTurn     Reason = "InTurn"     // another node is replaced first
 	NotReached Reason = "NotReached" // the decision ran out of effort before it came to the node
 )
