@@ -58,11 +58,14 @@ func (p *Plane) controllersCommand(accounts KeyPair) Command {
 	}}
 }
 
+// OwnKubelet is the label of a Node that a story's own kubelet keeps alive, or not: kwok leaves it alone.
+const OwnKubelet = "example.org/own-kubelet"
+
 // kwokCommand relies on kwok's own stages: a bound pod runs at once, a Job's pod succeeds, a deleted pod goes at once.
 func (p *Plane) kwokCommand() Command {
 	return Command{Name: "kwok", Path: p.programs.kwok, Dir: p.Logs, Args: []string{
 		"--kubeconfig=" + p.AdminKubeconfig,
-		"--manage-all-nodes",
+		"--manage-all-nodes=false", "--manage-nodes-with-label-selector=!" + OwnKubelet,
 		"--node-lease-duration-seconds=40",
 		fmt.Sprintf("--server-address=127.0.0.1:%d", p.ports.kwok),
 	}}

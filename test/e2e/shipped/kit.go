@@ -48,6 +48,9 @@ func Install(ctx context.Context, plane *controlplane.Plane) (k *Kit, err error)
 	return k, nil
 }
 
+// File is the place of a file of the tree.
+func (k *Kit) File(name string) string { return k.path(name) }
+
 func (k *Kit) path(name string) string { return filepath.Join(k.Plane.Tree.Root, name) }
 
 // Muster runs a muster command to its end and returns what it printed.

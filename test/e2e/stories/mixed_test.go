@@ -22,8 +22,8 @@ func TestProxmoxAndHostsStandInForEachOther(t *testing.T) {
 	const hosts = 4
 	s := stage.New(t, kit)
 	l := newLab(s)
-	s.Watch(l)
 	m := newMetal(s, hosts, nil)
+	s.Watch(families{l, m})
 	vms := labNodes(20)
 	vms.Spec.Weight = 10
 	vms.Spec.ScaleUp.RegistrationTimeout = &metav1.Duration{Duration: 20 * time.Second}
@@ -64,6 +64,7 @@ func TestProxmoxAndHostsStandInForEachOther(t *testing.T) {
 	t.Logf("with one host left two pods ran after %s", s.AwaitRunning(3*time.Minute, last...).Round(time.Second))
 	require.Equal(t, hosts, m.on(), "every host serves")
 	require.Len(t, l.ours(), 2, "and a VM stands in for the one that there is not")
+	s.WholeAndPaired()
 	l.sameIdentities()
 	l.othersUntouched()
 	keepsSecret(s, replica, labCanary)

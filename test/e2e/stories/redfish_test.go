@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"context"
 	"fmt"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/muster-sh/muster/provider/dial"
 	"github.com/muster-sh/muster/provider/host/redfish/redfishsim"
 	"github.com/muster-sh/muster/test/e2e/stage"
+	"github.com/muster-sh/muster/test/e2e/witness"
 )
 
 // bmcCanary is the password of every BMC: it may be in no log.
@@ -85,27 +87,24 @@ func (m *metal) on() (n int) {
 	return n
 }
 
-func (m *metal) hosts() map[string]v1alpha1.HostStatus {
-	var list v1alpha1.HostList
-	require.NoError(m.s.T, m.s.Plane.Objects.List(m.s.Ctx, &list))
-	out := map[string]v1alpha1.HostStatus{}
-	for _, h := range list.Items {
-		out[h.Name] = h.Status
-	}
-	return out
+func (m *metal) hosts() map[string]v1alpha1.HostStatus { return hostsOf(m.s) }
+
+// List is what the witness sees.
+func (m *metal) List(ctx context.Context) ([]witness.Machine, error) {
+	return powered(ctx, m.s, "metal", func(name string) bool { return m.bmcs[name].IsOn() })
 }
 
 // TestRedfishHostsServePodsAlthoughSomeLie: twelve hosts, of which two lie, one never joins and one has a busy BMC. Every
 // pod runs; at the end nothing is claimed, nothing is on, and no log has the password.
 func TestRedfishHostsServePodsAlthoughSomeLie(t *testing.T) {
 	s := stage.New(t, kit)
-	s.Backend()
 	m := newMetal(s, metalHosts, map[int]func(*redfishsim.BMC){
 		0: func(b *redfishsim.BMC) { b.Lies = true },
 		1: func(b *redfishsim.BMC) { b.Lies = true },
 		3: func(b *redfishsim.BMC) { b.Busy(20) },
 	})
 	m.dead[metalName(2)] = true
+	s.Watch(m)
 	s.Apply(stage.Pool("metal", metalHosts, []v1alpha1.Shape{stage.Shape("m", "cpu", "8", "memory", "16Gi")},
 		func(p *v1alpha1.NodePool) {
 			p.Spec.Provider = "metal"
@@ -145,6 +144,14 @@ func TestRedfishHostsServePodsAlthoughSomeLie(t *testing.T) {
 		return nil
 	})
 	t.Logf("hosts: %s", statesOf(m.hosts()))
+	s.WholeAndPaired()
+	s.Await(soon, "the nodes to be gone", func() error {
+		nodes, err := s.Plane.Client.CoreV1().Nodes().List(s.Ctx, metav1.ListOptions{})
+		if err == nil && len(nodes.Items) > 0 {
+			err = fmt.Errorf("node %s is left", nodes.Items[0].Name)
+		}
+		return err
+	})
 	for _, name := range []string{metalName(0), metalName(1)} {
 		require.Equal(t, v1alpha1.HostQuarantined, m.hosts()[name].State, name)
 	}
