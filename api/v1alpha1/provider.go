@@ -52,6 +52,7 @@ type Provider struct {
 // +kubebuilder:validation:XValidation:rule="self.type != 'proxmox' || has(self.credentials)",message="credentials is required when type is proxmox"
 // +kubebuilder:validation:XValidation:rule="has(self.proxmox) == (self.type == 'proxmox')",message="proxmox is required when type is proxmox, and may be set only then"
 // +kubebuilder:validation:XValidation:rule="self.type != 'proxmox' || !has(self.endpoint) || self.endpoint.startsWith('https://')",message="endpoint must be https when type is proxmox"
+// +kubebuilder:validation:XValidation:rule="!has(self.proxmox) || !has(self.proxmox.endpoints) || !has(self.tls) || !has(self.tls.fingerprint)",message="tls.fingerprint pins the certificate of one host: use tls.caBundle with proxmox.endpoints"
 // +kubebuilder:validation:XValidation:rule="!has(self.hosts) || self.type in ['redfish', 'ipmi', 'wol']",message="hosts may be set only when type is redfish, ipmi or wol"
 // +kubebuilder:validation:XValidation:rule="self.type == oldSelf.type",message="type cannot change"
 type ProviderSpec struct {

@@ -20,6 +20,15 @@ type Proxmox struct {
 	// +kubebuilder:validation:MaxLength=63
 	Region string `json:"region"`
 
+	// endpoints are further hosts of the same cluster, as URLs like spec.endpoint. Where one cannot be reached the next one is
+	// asked; what may have been carried out is asked of no other.
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:Pattern=`^https://[^\s]+$`
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +listType=set
+	// +optional
+	Endpoints []string `json:"endpoints,omitempty"`
+
 	// vmids is the range of VM numbers that belongs to this Provider alone.
 	VMIDs VMIDRange `json:"vmids"`
 

@@ -12,13 +12,10 @@ import (
 
 // Check tries reach, token, permissions, template, hosts and numbers.
 func (p *Provider) Check(ctx context.Context) []provider.Finding {
-	var version struct {
-		Version string `json:"version"`
+	found, reached := p.tryEndpoints(ctx)
+	if !reached {
+		return found
 	}
-	if err := p.client.get(ctx, "ask for the version", "/version", &version); err != nil {
-		return []provider.Finding{problem("endpoint", err)}
-	}
-	found := []provider.Finding{fine("endpoint", "Proxmox VE "+version.Version)}
 	p.viewing.Lock()
 	p.rights, p.view = nil, nil
 	p.viewing.Unlock()
@@ -40,6 +37,32 @@ func (p *Provider) Check(ctx context.Context) []provider.Finding {
 	found = append(found, p.checkHosts(v, templates)...)
 	found = append(found, p.checkJoin(ctx, v)...)
 	return append(found, p.checkNumbers(v))
+}
+
+// tryEndpoints asks each endpoint for its version. One that does not answer is a warning while another one does.
+func (p *Provider) tryEndpoints(ctx context.Context) (found []provider.Finding, reached bool) {
+	all := p.client.endpoints
+	for i := range all.bases {
+		subject := "endpoint"
+		if len(all.bases) > 1 {
+			subject += " " + all.name(i)
+		}
+		var version struct {
+			Version string `json:"version"`
+		}
+		if err := p.client.get(context.WithValue(ctx, onlyAt{}, i), "ask for the version", "/version", &version); err != nil {
+			found = append(found, problem(subject, err))
+			continue
+		}
+		reached = true
+		found = append(found, fine(subject, "Proxmox VE "+version.Version))
+	}
+	for i := range found {
+		if reached && found[i].Level == provider.LevelError {
+			found[i].Level = provider.LevelWarning
+		}
+	}
+	return found, reached
 }
 
 func fine(subject, message string) provider.Finding {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	pve "github.com/luthermonson/go-proxmox"
@@ -19,19 +18,24 @@ import (
 
 // client makes the calls. go-proxmox encodes and decodes; strict decides what an answer is.
 type client struct {
-	pve  *pve.Client
-	base string
-	http *http.Client
+	endpoints *endpoints
+	pve       *pve.Client
+	base      string
+	http      *http.Client
 }
 
-// callTimeout is longer than the 31 s after which pveproxy itself gives a host up.
-const callTimeout = 40 * time.Second
+// callTimeout is longer than the 31 s after which pveproxy itself gives a host up, and connectTimeout is how long each
+// further endpoint may take to be found dead.
+const (
+	callTimeout    = 40 * time.Second
+	connectTimeout = 10 * time.Second
+)
 
-func newClient(endpoint string, credentials *dial.Credentials, next http.RoundTripper) *client {
-	base := strings.TrimSuffix(strings.TrimSuffix(endpoint, "/"), "/api2/json") + "/api2/json"
-	transport := &strict{credentials: credentials, next: next}
-	plain := dial.Client(transport, callTimeout)
-	return &client{base: base, http: plain, pve: pve.NewClient(base, pve.WithHTTPClient(plain), pve.WithUserAgent("muster"),
+func newClient(e *endpoints, credentials *dial.Credentials, pause time.Duration) *client {
+	base := e.bases[0]
+	transport := &strict{credentials: credentials, next: &dial.Retry{Next: e, Attempts: 3, First: pause}}
+	plain := dial.Client(transport, callTimeout+time.Duration(len(e.bases)-1)*connectTimeout)
+	return &client{endpoints: e, base: base, http: plain, pve: pve.NewClient(base, pve.WithHTTPClient(plain), pve.WithUserAgent("muster"),
 		pve.WithLogger(silent{}))}
 }
 

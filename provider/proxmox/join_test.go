@@ -259,6 +259,18 @@ func TestWhatIsWrongWithJoinStopsTheStart(t *testing.T) {
 	}
 }
 
+func TestATokenOfAPoolMayNotOutliveHalfAnHour(t *testing.T) {
+	r, req := newRig(t), request(1)
+	req.Proxmox = &v1alpha1.ProxmoxMachine{Join: &v1alpha1.ProxmoxJoin{Storage: "local", Templates: v1alpha1.SecretReference{Namespace: "x", Name: "y"},
+		Token: &v1alpha1.ProxmoxJoinToken{TTL: &metav1.Duration{Duration: 30*time.Minute + time.Second}}}}
+	_, err := r.provider(t).Create(t.Context(), req)
+	require.ErrorIs(t, err, provider.ErrRefused)
+	require.ErrorContains(t, err, "proxmox.join.token.ttl 30m1s: must be at least 1m and at most 30m0s")
+	require.Contains(t, provider.HintOf(err), "template.proxmox")
+	require.Zero(t, r.count())
+	require.Empty(t, r.tokens(t))
+}
+
 // The image is made and taken away over a wire on which everything goes wrong once, at each request in turn.
 func TestJoiningGoesOnAfterEveryFault(t *testing.T) {
 	for _, fault := range []pvesim.Fault{{Status: 595}, {Status: 596}, {Status: 596, Done: true}, {Status: 500, Message: "VM is locked (backup)"},

@@ -20,12 +20,14 @@ import (
 // Config is what a Provider is made of.
 type Config struct {
 	// Name is that of the Provider object; it is part of the mark on each machine.
-	Name     string
+	Name string
+	// Endpoint is a host of the cluster; Spec.Endpoints are further ones.
 	Endpoint string
 	Spec     *v1alpha1.Proxmox
 	// Credentials have the keys tokenID and tokenSecret.
 	Credentials *dial.Credentials
-	// Transport is the connection without retries.
+	// Transport is the connection without retries. Where there are further endpoints it is an http.Transport at its end,
+	// which says whether there was a connection.
 	Transport http.RoundTripper
 	// Templates reads the Secret that spec.join names, and Tokens keeps what machines join with.
 	Templates func(ctx context.Context, ref v1alpha1.SecretReference) (map[string][]byte, error)
@@ -75,12 +77,13 @@ func New(c Config) (*Provider, error) {
 	if err := checkSpec(c.Spec); err != nil {
 		return nil, err
 	}
+	if err := checkEndpoints(c.Endpoint, c.Spec.Endpoints); err != nil {
+		return nil, err
+	}
 	if c.Pause <= 0 {
 		c.Pause = 200 * time.Millisecond
 	}
-	breaker := &dial.Breaker{Next: c.Transport, Failures: 5, Cool: 15 * time.Second, Now: c.Now}
-	retry := &dial.Retry{Next: breaker, Attempts: 3, First: c.Pause}
-	return &Provider{config: c, spec: c.Spec, client: newClient(c.Endpoint, c.Credentials, retry), now: c.Now,
+	return &Provider{config: c, spec: c.Spec, client: newClient(newEndpoints(c), c.Credentials, c.Pause), now: c.Now,
 		works: map[int]*work{}, reserved: map[int]owner{}, known: map[int]knownMark{}, started: map[int]owner{},
 		deleting: map[int]owner{}, storages: map[int]knownTemplate{}, uploaded: map[int]owner{}}, nil
 }

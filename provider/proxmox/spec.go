@@ -3,6 +3,7 @@ package proxmox
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 )
@@ -26,6 +27,21 @@ func checkSpec(s *v1alpha1.Proxmox) error {
 		}
 	}
 	return checkOptions(s.VMOptions)
+}
+
+func checkEndpoints(first string, further []string) error {
+	seen := map[string]bool{strings.TrimSuffix(first, "/"): true}
+	for i, endpoint := range further {
+		if !strings.HasPrefix(endpoint, "https://") {
+			return fmt.Errorf("proxmox.endpoints[%d] %q: must be https", i, endpoint)
+		}
+		key := strings.TrimSuffix(endpoint, "/")
+		if seen[key] {
+			return fmt.Errorf("proxmox.endpoints[%d] %q: is there twice", i, endpoint)
+		}
+		seen[key] = true
+	}
+	return nil
 }
 
 // specFor is the Provider's spec with what a pool sets of its own.

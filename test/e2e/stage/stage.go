@@ -85,8 +85,8 @@ func NewUnwatched(t testing.TB, kit *shipped.Kit) *Stage {
 	s.Diary = witness.KeepDiary(ctx, s.Plane.Client, name)
 	t.Cleanup(func() {
 		s.judge()
+		cancel() // nobody registers a node any more that was swept away
 		s.clear()
-		cancel()
 	})
 	return s
 }
