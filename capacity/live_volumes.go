@@ -25,11 +25,20 @@ func (l *Live) ForgetStorage(o metav1.Object) {
 	}
 }
 
-// Attached names the volumes that are attached to a node, or about to be.
+// Attached names the volumes that are attached to a node, or about to be, and will be detached once its pods have left: those of
+// pods that live and die with the node are not.
 func (l *Live) Attached(node string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.storage.AttachedTo(node)
+	var stay []*volume.Demand
+	if e := l.nodes[node]; e != nil {
+		for _, p := range e.pods {
+			if p.Resident() && p.Volumes != nil {
+				stay = append(stay, p.Volumes)
+			}
+		}
+	}
+	return l.storage.AttachedTo(node, stay)
 }
 
 // volumeCodes spells what the volume package found.

@@ -114,3 +114,27 @@ func TestNamespacesAreKeptByTheirLabels(t *testing.T) {
 	require.Equal(t, Namespaces{"shop": {"team": "b"}}, second.Namespaces)
 	require.Empty(t, l.View().Namespaces)
 }
+
+func TestVolumesOfPodsThatLiveAndDieWithTheirNodeAreNotWaitedFor(t *testing.T) {
+	s := newScene()
+	s.nodes(makeNode("n1", "cpu", "4"))
+	for _, name := range []string{"logs", "data"} {
+		s.SetStorage(&corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+			Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv-" + name},
+		})
+		volumeName := "pv-" + name
+		s.SetStorage(&storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.VolumeAttachmentSpec{
+			Attacher: "d", NodeName: "n1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volumeName},
+		}})
+	}
+	using := func(p *corev1.Pod, claim string) *corev1.Pod {
+		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+		}}}
+		return bound(p, "n1")
+	}
+	s.pods(using(owned(makePod("agent"), "DaemonSet", "agent"), "logs"), using(owned(makePod("db"), "StatefulSet", "db"), "data"))
+	require.Equal(t, []string{"pv-data"}, s.Attached("n1"), "the agent keeps its volume, the database leaves")
+	require.Empty(t, s.Attached("n2"))
+}

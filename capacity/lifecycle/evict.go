@@ -91,7 +91,7 @@ func refs(pods []PodOnNode) []v1alpha1.PodReference {
 }
 
 // detaching waits for the node's volumes: a machine that is stopped with one attached keeps it from every other node until
-// somebody gives up on it, after six minutes by default. Those of pods that live and die with the node stay, so the wait ends.
+// somebody gives up on it, after six minutes by default. A driver that does not answer must not keep the machine: the wait ends.
 func (s *step) detaching() bool {
 	if len(s.o.Attached) == 0 {
 		return false
