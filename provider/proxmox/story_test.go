@@ -161,21 +161,20 @@ func evening(t *testing.T, r *rig, chance *rand.Rand) {
 			r.advance(700 * time.Millisecond)
 		}
 	}
+	made := claims
 	ready := func() bool {
-		for _, a := range actors {
-			if a.claim == nil || a.claim.Status.State != v1alpha1.ClaimReady {
-				return false
+		all := true
+		for n, a := range actors {
+			if a.claim == nil || a.claim.Status.State == v1alpha1.ClaimFailed { // it gave up: the planner makes another one
+				actors[n] = newActor(made)
+				made++
 			}
+			all = all && actors[n].claim.Status.State == v1alpha1.ClaimReady
 		}
-		return true
+		return all
 	}
 	turns := 0
 	run(true, func() bool { turns++; return turns > 250 })
-	for n, a := range actors { // a claim that gave up is made again, as the planner would
-		if a.claim == nil || a.claim.Status.State == v1alpha1.ClaimFailed {
-			actors[n] = newActor(n + claims)
-		}
-	}
 	run(false, ready)
 	require.Equal(t, claims+1, r.count(), "one machine for each claim, and the foreign one")
 	run(false, func() bool {
