@@ -61,9 +61,9 @@ func goldenWorld(t *testing.T, trace string, onNodes bool) *World {
 	return w
 }
 
-func compare(t *testing.T, golden string, s Summary) {
+func compare(t *testing.T, golden string, v any) {
 	t.Helper()
-	got, err := json.MarshalIndent(s, "", "  ")
+	got, err := json.MarshalIndent(v, "", "  ")
 	require.NoError(t, err)
 	got = append(got, '\n')
 	if *update {
@@ -71,5 +71,5 @@ func compare(t *testing.T, golden string, s Summary) {
 	}
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
-	require.Equal(t, string(want), string(got), "go test ./replay -update rewrites it; explain every line that changes")
+	require.Equal(t, string(want), string(got), "go test ./replay -run Golden -update rewrites it; explain every line that changes")
 }

@@ -31,7 +31,9 @@ type Recorded struct {
 	Pods  []*corev1.Pod
 	// Machines are what was bought, in order.
 	Machines []RecordedMachine
-	Damages  []recording.Damage
+	// Delays are DefaultDelays with nodes that become ready as fast as the recorded ones did (in the median).
+	Delays  Delays
+	Damages []recording.Damage
 
 	arrivals []Arrival
 }

@@ -34,6 +34,7 @@ func (m *memory) recorded() *Recorded {
 	m.sortPods(r, foreign)
 	r.Providers = m.simulated()
 	r.Machines = m.machines()
+	r.Delays = m.delays()
 	return r
 }
 
@@ -95,6 +96,34 @@ func claims(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.E
 // ran takes off what a kubelet needs to start a pod, which is added again.
 func ran(bound, end time.Time) time.Duration {
 	return max(end.Sub(bound)-DefaultDelays().PodStart, time.Millisecond)
+}
+
+// delays take from the recording how long a registered node needs to be ready, and how much longer where its pool has
+// startup taints.
+func (m *memory) delays() Delays {
+	var plain, tainted []time.Duration
+	for _, c := range m.claims {
+		s := c.claim.Status
+		switch {
+		case s.RegisteredAt == nil || s.ReadyAt == nil:
+		case len(c.claim.Spec.StartupTaints) > 0:
+			tainted = append(tainted, s.ReadyAt.Sub(s.RegisteredAt.Time))
+		default:
+			plain = append(plain, s.ReadyAt.Sub(s.RegisteredAt.Time))
+		}
+	}
+	d := DefaultDelays()
+	d.NodeReady = median(plain, d.NodeReady)
+	d.Drivers = max(median(tainted, d.NodeReady+d.Drivers)-d.NodeReady, 0)
+	return d
+}
+
+func median(all []time.Duration, otherwise time.Duration) time.Duration {
+	if len(all) == 0 {
+		return otherwise
+	}
+	slices.Sort(all)
+	return max(all[len(all)/2], time.Millisecond).Round(time.Millisecond)
 }
 
 // simulated are the Providers, with machines that boot as fast as the recorded ones did.

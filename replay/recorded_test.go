@@ -44,7 +44,7 @@ func replayed(t *testing.T, r *Recorded) *World {
 	t.Helper()
 	start := time.Duration(0)
 	w, err := New(Options{
-		Pools: r.Pools, Providers: r.Providers, Nodes: r.Nodes, Pods: r.Pods, DaemonSets: r.DaemonSets, Load: r.Load(), Start: &start,
+		Pools: r.Pools, Providers: r.Providers, Nodes: r.Nodes, Pods: r.Pods, DaemonSets: r.DaemonSets, Load: r.Load(), Start: &start, Delays: &r.Delays,
 	})
 	require.NoError(t, err)
 	for w.Step() {

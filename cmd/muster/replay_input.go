@@ -104,7 +104,7 @@ func (i *recordedInput) options(pools *manifest.Pools) (replay.Options, func(), 
 	var start time.Duration
 	return replay.Options{
 		Pools: pools.Pools, Providers: providers, Nodes: i.recorded.Nodes, Pods: i.recorded.Pods,
-		DaemonSets: i.recorded.DaemonSets, Load: i.recorded.Load(), Start: &start,
+		DaemonSets: i.recorded.DaemonSets, Load: i.recorded.Load(), Start: &start, Delays: &i.recorded.Delays,
 	}, func() {}, nil
 }
 

@@ -2,9 +2,12 @@ package stories
 
 import (
 	"cmp"
+	"crypto/rand"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,7 +35,7 @@ func TestRecordedStoriesAreReplayedAlike(t *testing.T) {
 			s := stage.New(t, kit)
 			s.Backend("--boot-min=3s", "--boot-median=3s", "--boot-max=4s")
 			folder := filepath.Join(s.Logs, "recording")
-			muster := s.Place(stage.ReplicaOptions{Flags: []string{"--record=" + folder}}).Muster
+			muster := s.Place(stage.ReplicaOptions{Flags: append(hashed(s), "--record="+folder)}).Muster
 			act(s)
 			s.Await(soon, "all machines to be gone", func() error { return noClaims(s) })
 			muster.Stop(10 * time.Second)
@@ -44,8 +47,34 @@ func TestRecordedStoriesAreReplayedAlike(t *testing.T) {
 			is := again(t, was)
 			require.Equal(t, inOrder(was.Machines, bought), inOrder(is, bought), "bought, in order")
 			require.Equal(t, inOrder(was.Machines, released), inOrder(is, released), "released, in order")
+			keepRecording(t, name, folder)
 		})
 	}
+}
+
+// recordingsVariable names the folder that `make recordings` keeps the recordings in.
+const recordingsVariable = "MUSTER_E2E_RECORDINGS"
+
+// hashed has names hashed in what is kept.
+func hashed(s *stage.Stage) []string {
+	if os.Getenv(recordingsVariable) == "" {
+		return nil
+	}
+	key := filepath.Join(s.Logs, "key")
+	require.NoError(s.T, os.WriteFile(key, []byte(rand.Text()), 0o600))
+	return []string{"--record-hash-key-file=" + key}
+}
+
+// keepRecording copies a story's recording to where `go test ./replay -run Golden` finds it.
+func keepRecording(t *testing.T, story, folder string) {
+	t.Helper()
+	to := os.Getenv(recordingsVariable)
+	if to == "" {
+		return
+	}
+	to = filepath.Join(to, strings.ReplaceAll(story, " ", "-"))
+	require.NoError(t, os.RemoveAll(to))
+	require.NoError(t, os.CopyFS(to, os.DirFS(folder)))
 }
 
 // goes releases idle nodes of a pool quickly.
@@ -162,7 +191,7 @@ func again(t *testing.T, r *replay.Recorded) []replay.RecordedMachine {
 	t.Helper()
 	var start time.Duration
 	w, err := replay.New(replay.Options{
-		Pools: r.Pools, Providers: r.Providers, Nodes: r.Nodes, Pods: r.Pods, DaemonSets: r.DaemonSets, Load: r.Load(), Start: &start,
+		Pools: r.Pools, Providers: r.Providers, Nodes: r.Nodes, Pods: r.Pods, DaemonSets: r.DaemonSets, Load: r.Load(), Start: &start, Delays: &r.Delays,
 	})
 	require.NoError(t, err)
 	require.NoError(t, w.Run(t.Context()))
