@@ -46,7 +46,7 @@ var pure = []string{"policy", "capacity", "capacity/housekeeping", "capacity/lif
 var impure = []string{"net/http", "os", "log", "log/slog", "k8s.io/client-go", "sigs.k8s.io/controller-runtime", "math/rand"}
 
 // clocks are the packages that may ask what time it is: programs and loops. Everybody else is told.
-var clocks = []string{"cmd", "capacity/control", "capacity/kube", "provider/sim", "replay"}
+var clocks = []string{"cmd", "capacity/control", "capacity/kube", "capacity/shadow", "provider/sim", "replay"}
 
 func TestArrowsPointOneWay(t *testing.T) {
 	eachFile(t, func(t *testing.T, dir, file string, f *ast.File) {

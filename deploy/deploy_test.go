@@ -58,6 +58,9 @@ type kustomization struct {
 		Namespace string   `json:"namespace"`
 		Files     []string `json:"files"`
 	} `json:"configMapGenerator"`
+	Patches []struct {
+		Path string `json:"path"`
+	} `json:"patches"`
 	Images []struct {
 		Name   string `json:"name"`
 		NewTag string `json:"newTag"`
@@ -150,11 +153,14 @@ func TestEveryFileIsInAKustomization(t *testing.T) {
 				for _, g := range k.ConfigMapGenerator {
 					named[filepath.Join(filepath.Dir(file), g.Files[0])] = true
 				}
+				for _, patch := range k.Patches {
+					named[filepath.Join(filepath.Dir(file), patch.Path)] = true
+				}
 			}
 		}
 	}
 	for file := range all {
-		example := file == filepath.FromSlash("guard/scheduler-config.yaml")
+		example := file == filepath.FromSlash("guard/scheduler-config.yaml") || file == filepath.FromSlash("shadow/called/scheduler-config.yaml")
 		require.True(t, named[file] || example || filepath.Base(file) == "kustomization.yaml", "%s: no kustomization names it", file)
 	}
 }

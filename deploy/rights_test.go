@@ -149,7 +149,8 @@ func TestMusterNeitherMakesNorBindsPods(t *testing.T) {
 // Both modes share what Muster does; beyond it, each account is bound to nothing that the other mode needs.
 func TestEachModeHasItsOwnAccount(t *testing.T) {
 	want := map[string][]string{
-		"muster": {"ClusterRole muster", "Role muster"},
+		"muster":        {"ClusterRole muster", "Role muster"},
+		"muster-shadow": {"ClusterRole muster-shadow"},
 		"muster-scheduler": {"ClusterRole muster", "ClusterRole system:kube-scheduler", "ClusterRole system:volume-scheduler",
 			"Role extension-apiserver-authentication-reader", "Role muster-scheduler"},
 	}

@@ -39,6 +39,8 @@ type Feed struct {
 	mu      sync.Mutex
 	waiting map[string]toolscache.InformerSynced // by resource
 
+	// Apart leaves Muster's own kinds alone: whoever sets it tells Live of pools and providers. Set it before Run.
+	Apart bool
 	// OnClaim and OnNode are called after Live knows; they must not block. Set them before Run.
 	OnClaim func(name string)
 	OnNode  func(node *corev1.Node, gone bool)
@@ -119,7 +121,7 @@ func (f *Feed) all() []toolscache.InformerSynced {
 
 // watches says what is done with each kind.
 func (f *Feed) watches() map[client.Object]toolscache.ResourceEventHandler {
-	return map[client.Object]toolscache.ResourceEventHandler{
+	all := map[client.Object]toolscache.ResourceEventHandler{
 		&corev1.Node{}: f.handler(f.setNode, f.forgetNode),
 		&appsv1.DaemonSet{}: f.handler(
 			func(o any) { f.live.SetDaemonSet(o.(*appsv1.DaemonSet)) },
@@ -127,14 +129,18 @@ func (f *Feed) watches() map[client.Object]toolscache.ResourceEventHandler {
 		&resourcev1.DeviceClass{}: f.handler(
 			func(o any) { f.live.SetDeviceClass(o.(*resourcev1.DeviceClass)) },
 			func(o any) { f.live.ForgetDeviceClass(o.(*resourcev1.DeviceClass).Name) }),
-		&v1alpha1.NodePool{}: f.handler(
-			func(o any) { f.live.SetPool(o.(*v1alpha1.NodePool)) },
-			func(o any) { f.live.ForgetPool(o.(*v1alpha1.NodePool).Name) }),
-		&v1alpha1.Provider{}: f.handler(
-			func(o any) { f.live.SetProvider(o.(*v1alpha1.Provider)) },
-			func(o any) { f.live.ForgetProvider(o.(*v1alpha1.Provider).Name) }),
-		&v1alpha1.NodeClaim{}: f.handler(f.setClaim, f.forgetClaim),
 	}
+	if f.Apart {
+		return all
+	}
+	all[&v1alpha1.NodePool{}] = f.handler(
+		func(o any) { f.live.SetPool(o.(*v1alpha1.NodePool)) },
+		func(o any) { f.live.ForgetPool(o.(*v1alpha1.NodePool).Name) })
+	all[&v1alpha1.Provider{}] = f.handler(
+		func(o any) { f.live.SetProvider(o.(*v1alpha1.Provider)) },
+		func(o any) { f.live.ForgetProvider(o.(*v1alpha1.Provider).Name) })
+	all[&v1alpha1.NodeClaim{}] = f.handler(f.setClaim, f.forgetClaim)
+	return all
 }
 
 func (f *Feed) register(ctx context.Context) error {

@@ -42,6 +42,6 @@ orders a machine from a provider; when a node has been idle, it gives the machin
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.AddCommand(newServeCommand(stderr), newSimCommand(stderr), newPlanCommand(stdout),
-		newReplayCommand(stdout, stderr), newRecordCommand(stdout), newDemoCommand(stdout), newHostsCommand(stdout, stderr), newDoctorCommand(stdout, stderr))
+		newReplayCommand(stdout, stderr), newRecordCommand(stdout), newShadowCommand(stdout), newDemoCommand(stdout), newHostsCommand(stdout, stderr), newDoctorCommand(stdout, stderr))
 	return root
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,6 +26,15 @@ func idleProgram(t *testing.T) *program {
 	require.NoError(t, err)
 	t.Cleanup(p.hosts.end)
 	t.Cleanup(func() { require.NoError(t, p.recorder.Close()) })
+	p.handler()
+	return p
+}
+
+// idleShadow is `muster serve --shadow` beside an API server that nobody ever calls.
+func idleShadow(t *testing.T) *shadowProgram {
+	t.Helper()
+	p, err := newShadowProgram(shadowFlagsOf(t), &rest.Config{Host: "https://127.0.0.1:1"}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
 	p.handler()
 	return p
 }
@@ -64,7 +74,9 @@ func TestThePageOfMetricsIsWhatIsExported(t *testing.T) {
 		}
 		require.Equal(t, want, row[2], row[1])
 	}
-	require.Equal(t, exported(t, idleProgram(t).metrics), rows)
+	registered := exported(t, idleProgram(t).metrics)
+	maps.Copy(registered, exported(t, idleShadow(t).metrics))
+	require.Equal(t, registered, rows)
 }
 
 var usePattern = regexp.MustCompile(`muster_[a-z_]+`)

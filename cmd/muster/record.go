@@ -76,7 +76,9 @@ func (p *program) record() error {
 		return err
 	}
 	p.feed.Observe(p.recorder.Object)
-	p.backends.calls.observe = p.recorder.Did
+	if p.backends != nil { // a shadow calls nobody
+		p.backends.calls.observe = p.recorder.Did
+	}
 	registerRecorder(p.metrics, p.recorder)
 	return nil
 }

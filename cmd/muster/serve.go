@@ -37,6 +37,7 @@ type serveFlags struct {
 	profiling         bool
 	log               logFlags
 	record            recordFlags
+	shadow            shadowFlags
 }
 
 func newServeCommand(stderr io.Writer) *cobra.Command {
@@ -57,6 +58,9 @@ starting or being released), and, where it leads, buys machines for pods without
 			}
 			if err := f.checkSchedulerConfig(log); err != nil {
 				return err
+			}
+			if f.shadow.on {
+				return serveShadow(cmd.Context(), f, log)
 			}
 			return serve(cmd.Context(), f, log)
 		},
@@ -96,6 +100,7 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	fs.Int64Var(&f.maxBody, "max-body", extender.DefaultMaxBody, "largest extender request in bytes")
 	fs.BoolVar(&f.profiling, "profiling", false, "serve /debug/pprof/ beside /metrics, for go tool pprof")
 	f.record.register(cmd)
+	f.shadow.register(cmd)
 	fs.StringVar(&f.log.level, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&f.log.format, "log-format", "text", "text or json")
 }
@@ -126,6 +131,9 @@ func (f *serveFlags) validate() error {
 	}
 	if f.planEffort < 0 {
 		return fmt.Errorf("--plan-effort %d: must not be negative", f.planEffort)
+	}
+	if _, err := f.shadow.selectors(); err != nil {
+		return err
 	}
 	if err := f.batch.Validate(); err != nil {
 		return fmt.Errorf("--batch-idle, --batch-max: %w", err)
