@@ -316,6 +316,13 @@ type ScaleDown struct {
 	// +optional
 	UnderusedAfter *metav1.Duration `json:"underusedAfter,omitempty"`
 
+	// savingThreshold in percent: nodes whose pods have been there for underusedAfter are replaced by one machine that costs
+	// at least so much less than all of them, by the prices of shapes. The machine is bought first. 0 replaces none.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=99
+	// +optional
+	SavingThreshold int32 `json:"savingThreshold,omitempty"`
+
 	// headroom in percent: no pods are moved where less than this of the cpu or of the memory of the nodes that stay would be
 	// left free.
 	// +kubebuilder:validation:Minimum=0
@@ -401,7 +408,7 @@ type ReleaseBudget struct {
 
 // ReleaseReason is why a node of ours is let go.
 //
-// +kubebuilder:validation:Enum=Idle;Underused;Drifted;Expired
+// +kubebuilder:validation:Enum=Idle;Underused;Drifted;Expired;Consolidated
 type ReleaseReason string
 
 // The reasons why Muster itself lets a node go.
@@ -410,6 +417,9 @@ const (
 	ReleaseUnderused ReleaseReason = "Underused" // its few pods fit elsewhere
 	ReleaseDrifted   ReleaseReason = "Drifted"   // its pool's template changed
 	ReleaseExpired   ReleaseReason = "Expired"   // older than expireAfter
+
+	// ReleaseConsolidated: a cheaper machine carries what it carried, together with others.
+	ReleaseConsolidated ReleaseReason = "Consolidated"
 )
 
 // ReleaseStop is the value of spec.scaleDown.release that keeps machines.

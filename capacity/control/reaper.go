@@ -35,6 +35,9 @@ func (r *Reaper) Tick(ctx context.Context, now time.Time) time.Duration {
 	if d.Looked {
 		r.memory.Moved = now
 	}
+	if d.Weighed {
+		r.memory.Weighed = now
+	}
 	r.Live.Wane(d.Waning)
 	for _, back := range d.Reopen {
 		r.reopen(ctx, back)

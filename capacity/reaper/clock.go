@@ -15,6 +15,8 @@ type Memory struct {
 	Empty, Underused Clock
 	// Moved is when it was last looked for nodes whose pods could move.
 	Moved time.Time
+	// Weighed is when it was last looked for nodes that one cheaper machine could replace.
+	Weighed time.Time
 }
 
 // Clock says by node since when something has been true of it; nodes of which it is not are left out.
@@ -22,7 +24,7 @@ type Clock map[string]time.Time
 
 // Follow takes over the times of nodes of which it is still true, and starts the clock of those of which it has become so.
 func (m Memory) Follow(v *capacity.View, now time.Time) Memory {
-	next := Memory{Empty: Clock{}, Underused: Clock{}, Moved: m.Moved}
+	next := Memory{Empty: Clock{}, Underused: Clock{}, Moved: m.Moved, Weighed: m.Weighed}
 	pools := poolsOf(v)
 	for _, c := range v.Claims {
 		if c.Object.Status.State != v1alpha1.ClaimReady || capacity.Closed(c.Object) {

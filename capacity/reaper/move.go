@@ -19,7 +19,8 @@ const (
 
 // search looks for nodes that may go although they have pods: first for those that are to go whatever they carry.
 func (d *decider) search(few, worn []*capacity.Claim) {
-	if len(few)+len(worn) == 0 {
+	groups, cheap := d.groups(), d.cheapable()
+	if len(few)+len(worn)+len(groups)+len(cheap) == 0 {
 		return
 	}
 	if left := d.memory.Moved.Add(movesEvery).Sub(d.now); left > 0 {
@@ -31,13 +32,17 @@ func (d *decider) search(few, worn []*capacity.Claim) {
 	}
 	d.Looked = true
 	d.wake(movesEvery)
-	if d.renew(worn) {
+	if d.renew(worn) || d.finish(groups) {
 		for _, c := range few {
 			d.spare(c, InTurn, "")
 		}
 		return
 	}
+	before := len(d.Release)
 	d.move(few)
+	if len(groups) == 0 && len(d.Release) == before {
+		d.consolidate(cheap)
+	}
 }
 
 // move releases nodes whose pods all fit elsewhere, the emptiest first, as long as all that go can go together.
@@ -140,11 +145,17 @@ func (m *mover) findSpots() {
 func (m *mover) roomsOf(pool string) *rooms {
 	r := m.rooms[pool]
 	if r == nil {
-		r = &rooms{}
-		if p := m.pools[pool]; p != nil && p.object != nil {
-			r.headroom = int64(or(p.object.Spec.ScaleDown.Headroom, DefaultHeadroom))
-		}
+		r = m.newRooms(pool)
 		m.rooms[pool] = r
+	}
+	return r
+}
+
+// newRooms sums nothing yet; nodes of no pool keep no headroom.
+func (d *decider) newRooms(pool string) *rooms {
+	r := &rooms{}
+	if p := d.pools[pool]; p != nil && p.object != nil {
+		r.headroom = int64(or(p.object.Spec.ScaleDown.Headroom, DefaultHeadroom))
 	}
 	return r
 }

@@ -27,6 +27,8 @@ type Decision struct {
 	Next time.Duration
 	// Looked says that it was looked for nodes whose pods could move.
 	Looked bool
+	// Weighed says that it was looked for nodes that one cheaper machine could replace.
+	Weighed bool
 }
 
 // Release is a claim to be given back.
@@ -198,8 +200,12 @@ func (d *decider) judgeUnderused(c *capacity.Claim, p *v1alpha1.NodePool) (Reaso
 	if !few {
 		return occupiedOr(d.v, c.Node), 0
 	}
-	if stay := d.stays(c, p); stay != "" {
+	if stay, pod := d.stays(c, p); stay != "" {
+		d.Details[c.Object.Name] = pod
 		return stay, 0
+	}
+	if d.replaced(c) {
+		return Replacing, 0
 	}
 	if left := since.Add(underusedAfter(p)).Sub(d.now); left > 0 {
 		return Waiting, left
@@ -211,14 +217,13 @@ func (d *decider) judgeUnderused(c *capacity.Claim, p *v1alpha1.NodePool) (Reaso
 }
 
 // stays is what keeps a pod of the node where it is, and the node with it.
-func (d *decider) stays(c *capacity.Claim, p *v1alpha1.NodePool) Reason {
+func (d *decider) stays(c *capacity.Claim, p *v1alpha1.NodePool) (why Reason, which string) {
 	for _, pod := range movable(d.v, c.Node.Name) {
 		if stay := pod.Stays(d.v.Schedulers, p.Spec.ScaleDown.EvictLocalStorage); stay != "" {
-			d.Details[c.Object.Name] = "pod " + pod.Key()
-			return Reason(stay)
+			return Reason(stay), "pod " + pod.Key()
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // rests says whether no pods are to be evicted from a node now.

@@ -9,6 +9,8 @@ const (
 	Underused Reason = "Underused" // its few pods fit elsewhere
 	Drifted   Reason = "Drifted"   // its pool's template would make another machine now
 	Expired   Reason = "Expired"   // its machine is older than its pool lets one grow
+
+	Consolidated Reason = "Consolidated" // its pods, and those of others, run for less elsewhere
 )
 
 // The reasons to spare one. Those of package capacity that keep a pod where it is (capacity.Stay) are reasons, too.

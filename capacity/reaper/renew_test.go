@@ -89,8 +89,13 @@ func TestRenew(t *testing.T) {
 			build: func(w *world) { w.drifted(1); w.run("large", 1, "2"); w.node(2, replaces(1)) }, want: reaper.Drifted, detail: "labels",
 		},
 		"no pod moves to a node that is to go itself": {
-			build: func(w *world) { w.drifted(0, aged(0)); w.run("small", 0, "1"); w.drifted(1, aged(time.Hour)); w.run("other", 1, "1") },
-			want:  reaper.Replacing, detail: "machine p-002 is bought first", orders: 1,
+			build: func(w *world) {
+				w.drifted(0, aged(0))
+				w.run("small", 0, "1")
+				w.drifted(1, aged(time.Hour))
+				w.run("other", 1, "1")
+			},
+			want: reaper.Replacing, detail: "machine p-002 is bought first", orders: 1,
 		},
 		"unless the pool is full": {
 			build: func(w *world) {

@@ -69,7 +69,7 @@ func closing(v *capacity.View) []*capacity.Claim {
 
 // ours says whether a release is the reaper's own.
 func ours(why Reason) bool {
-	return why == Idle || why == Underused || why == Drifted || why == Expired
+	return why == Idle || why == Underused || why == Drifted || why == Expired || why == Consolidated
 }
 
 // demand is the pods that wait and the room that is open to them. Room only shrinks as pods are given some, so a node without

@@ -66,6 +66,31 @@ func (s substitutes) coming(c *capacity.Claim) *capacity.Claim {
 	return nil
 }
 
+// groups are the machines that were bought to replace several for less, and the open ones of those; by name.
+func (d *decider) groups() (out []group) {
+	for _, c := range d.v.Claims {
+		if !d.fresh.awaits(c) || c.Object.Spec.Replaces[0].Reason != v1alpha1.ReleaseConsolidated {
+			continue
+		}
+		g := group{by: c}
+		for _, ref := range c.Object.Spec.Replaces {
+			if old := d.v.Claim(ref.Name); old != nil && old.Object.UID == ref.UID && d.replaced(old) {
+				g.old = append(g.old, old)
+			}
+		}
+		if len(g.old) > 0 {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// group is nodes that go together, and the machine that takes their pods.
+type group struct {
+	by  *capacity.Claim
+	old []*capacity.Claim
+}
+
 // countReplaced counts nodes whose replacement was bought as on their way out: budgets are about how many change at once.
 func (d *decider) countReplaced() {
 	for _, c := range d.v.Claims {

@@ -16,6 +16,7 @@ type trial struct {
 	grows   string         // machines are to be bought anyway
 	budgets podBudgets
 	chosen  []trip
+	best    *bargain
 }
 
 // newTrial asks first what the planner does if nothing goes.
@@ -66,7 +67,8 @@ type answer struct {
 	why    Reason
 	detail string
 	create []*v1alpha1.NodeClaim
-	cost   float64 // of what is to be bought, for one hour
+	cost   float64                    // of what is to be bought, for one hour
+	lands  map[string][]*capacity.Pod // by node that is there
 }
 
 // plan asks what becomes of the pods of these claims and of those chosen before.
@@ -75,6 +77,7 @@ func (t *trial) plan(v *capacity.View, claims ...*capacity.Claim) answer {
 	if plan.Late > 0 {
 		return answer{why: NotReached}
 	}
+	a := answer{cost: plan.Cost, lands: map[string][]*capacity.Pod{}}
 	all := slices.Clone(claims)
 	for _, g := range t.chosen {
 		all = append(all, g.claim)
@@ -83,12 +86,13 @@ func (t *trial) plan(v *capacity.View, claims ...*capacity.Claim) answer {
 	for _, c := range all {
 		for _, p := range movable(t.v, c.Node.Name) {
 			ours[p.UID] = true
-			if o := plan.Outcomes[p.UID]; o.Node == "" && o.Fate != capacity.Ordered {
+			o := plan.Outcomes[p.UID]
+			if o.Node == "" && o.Fate != capacity.Ordered {
 				return answer{why: NoRoom, detail: "pod " + p.Key() + ": " + o.String()}
 			}
+			a.lands[o.Node] = append(a.lands[o.Node], p)
 		}
 	}
-	a := answer{cost: plan.Cost}
 	for i := range plan.Creates {
 		if slices.ContainsFunc(plan.Creates[i].Pods, func(p *capacity.Pod) bool { return !ours[p.UID] }) {
 			return answer{why: NoRoom, detail: "pods that wait would need a machine"}

@@ -64,7 +64,8 @@ func (d *decider) judgeWorn(c *capacity.Claim, p *v1alpha1.NodePool, cause Reaso
 	if why := occupied(d.v, c.Node); why != Occupied {
 		return occupiedOr(d.v, c.Node), 0
 	}
-	if stay := d.stays(c, p); stay != "" {
+	if stay, pod := d.stays(c, p); stay != "" {
+		d.Details[c.Object.Name] = pod
 		return stay, 0
 	}
 	if why, wait := d.rests(c); why != "" {
