@@ -18,7 +18,7 @@ func (l *Live) choose(p *Pod, offered []*entry, offer offer) (string, *refused) 
 	whys, table := l.whys[:0], l.opinions.of(p.Ask, l.seats.made)
 	for _, e := range offered {
 		o, why := l.judge(p, e, table, keeper)
-		if why == (Reason{}) && !p.Daemon() && !keeper.is(e) && company.bars(e) {
+		if why == (Reason{}) && !p.Daemon() && company.bars(e, keeper.is(e)) {
 			why = Reason{Code: CodeReserved}
 		}
 		whys = append(whys, why)

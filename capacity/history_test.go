@@ -192,7 +192,7 @@ func (h *history) expect() {
 		rooms[types.UID(fmt.Sprintf("p%d", h.by.IntN(14)))] = pick(h, h.nodes...)
 	}
 	h.note("expect %v", rooms)
-	h.live.Expect(rooms)
+	h.live.Expect(sent(rooms))
 	h.model.expect(rooms)
 }
 

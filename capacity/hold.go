@@ -39,6 +39,7 @@ func (l *Live) hold(h *hold) {
 	l.own(e, p)
 	l.ledger.withdraw(p.UID)
 	l.settleReservation(p.UID, e)
+	l.moves++
 }
 
 // release ends a pod's hold, if it has one, and returns it.
@@ -55,6 +56,7 @@ func (l *Live) release(uid types.UID) *hold {
 	l.disown(e, h.pod)
 	l.settleReservation(uid, e)
 	l.dropIfEmpty(e)
+	l.moves++
 	return h
 }
 

@@ -29,11 +29,15 @@ type Shortfall struct {
 	Refused sets.Set[string]
 	// RefusedUntil: the scheduler was woken for this pod, and asked about no node that was there at this time.
 	RefusedUntil time.Time
+	// Contradicted is since when the extender is asked about the pod after wake-ups for room that a plan sees, and has no node
+	// for it; zero while plans see none, too.
+	Contradicted time.Time
 	// Nudges counts the wake-ups since the extender was last asked; FirstNudged and Nudged are the first and the last.
 	Nudges              int
 	FirstNudged, Nudged time.Time
 
 	lived time.Duration // how long the scheduler had been seen at work at FirstNudged
+	moves uint64        // of other pods, up to Called
 }
 
 // planned notes what a plan said of the pod. As long as plans do not get to it, what an earlier one found out holds.
@@ -41,6 +45,9 @@ func (s *Shortfall) planned(o Outcome) {
 	s.Late = o.Reason.Code == CodeNotReached
 	s.Vain = o.sought || s.Late && s.Vain || !s.Late && o.Fate == Unserved
 	s.Planned = !s.Late
+	if o.Fate != FitsNow {
+		s.Contradicted = time.Time{}
+	}
 }
 
 // snapshotLag is how much later than Muster the scheduler may come to know a node: it asks with a snapshot of its own
@@ -111,6 +118,9 @@ func (l *ledger) called(p *Pod, refused sets.Set[string], why Reason, now time.T
 	}
 	news = !known || !s.Refused.Equal(refused)
 	s.Pod, s.Called, s.Reason, s.Refused = p, now, why, refused
+	if s.Nudges > 0 && s.Contradicted.IsZero() {
+		s.Contradicted = now
+	}
 	s.RefusedUntil, s.Nudges = time.Time{}, 0
 	return news
 }

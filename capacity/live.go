@@ -67,11 +67,13 @@ type Live struct {
 	nominated map[types.UID]bool      // pods that were ever seen with status.nominatedNodeName
 	naming    map[types.UID]string    // where this process nominates pods
 	expected  map[types.UID]string    // where the last plan sends pods that fit
+	turns     map[types.UID]int       // in which order
 	reserving int                     // pods that room is kept for, on all nodes
 	shy       int                     // those of them that keep others off by more than room: see companyFor
 	keeping   map[*entry]bool         // nodes that keep room
 	took      map[types.UID][]string  // see Claim.Took, by claim
 	templates map[string]*Template    // by pool
+	moves     uint64                  // of pods: how often one came to stand somewhere, or left
 }
 
 // Schedulers says whose pods are Muster's business.

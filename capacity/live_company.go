@@ -3,6 +3,8 @@ package capacity
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/muster-sh/muster/capacity/topology"
 )
 
@@ -11,39 +13,59 @@ import (
 type company struct {
 	nodes   map[*entry]bool // by a host port
 	domains map[domain]bool // by anti-affinity, of either pod
+	tilted  map[domain]bool // by a spread that would be too uneven; also where room is kept for the pod
 }
 
 type domain struct{ key, value string }
 
 // shy says whether a pod keeps others off its node by more than the room it takes.
-func (p *Pod) shy() bool { return len(p.Ask.Ports) > 0 || p.Ask.Rules.Avoids() }
+func (p *Pod) shy() bool { return p.repels() || p.Ask.Rules.Spreads() }
+
+// repels says whether a pod may keep any other off its node, whichever of them comes first.
+func (p *Pod) repels() bool { return len(p.Ask.Ports) > 0 || p.Ask.Rules.Avoids() }
 
 // companyFor is what to keep free for others when a pod is placed; nil where nothing is. Pods just like it do not count:
 // which of them goes where makes no difference.
 func (l *Live) companyFor(p *Pod) *company {
-	if l.reserving == 0 || l.shy == 0 && !p.shy() {
+	if l.reserving == 0 || l.shy == 0 && !p.repels() {
 		return nil
 	}
 	c := &company{}
-	apart := map[classKey][]string{}
+	known := map[classKey]rivalry{}
 	for e := range l.keeping {
 		for _, other := range e.kept {
-			if e.Object == nil || other.Priority < p.Priority || other.UID == p.UID || !p.shy() && !other.shy() || twins(p, other) {
+			if e.Object == nil || other.Priority < p.Priority || other.UID == p.UID || !p.repels() && !other.shy() || twins(p, other) {
 				continue
 			}
 			key := classKey{ask: other.Ask, namespace: other.Namespace, labels: other.Labels}
-			keys, known := apart[key]
-			if !known {
-				keys = topology.Apart(topology.Namespaces(l.namespaces), subject(p), subject(other))
-				apart[key] = keys
+			r, found := known[key]
+			if !found {
+				r = rivalry{topology.Apart(topology.Namespaces(l.namespaces), subject(p), subject(other)), topology.Tilts(subject(p), subject(other))}
+				known[key] = r
 			}
-			c.keep(e, keys, portsClash(p.Ask, other.Ask))
+			c.keep(e, r.apart, portsClash(p.Ask, other.Ask))
+			if len(r.tilts) > 0 && l.comesBefore(other.UID, p.UID) {
+				c.tilt(e, r.tilts)
+			}
 		}
 	}
-	if c.nodes == nil && c.domains == nil {
+	if c.nodes == nil && c.domains == nil && c.tilted == nil {
 		return nil
 	}
 	return c
+}
+
+// rivalry is over which keys a pod is kept away from another that is still to come: by anti-affinity, and, where the other
+// comes first in the plan, by the other's spread.
+type rivalry struct{ apart, tilts []string }
+
+// comesBefore says whether the last plan has a pod take its place before another one, or before all that it found no place
+// for. The plan judged each pod's spread among those that came before it. Only one of two waits for the other, so that no two
+// wait for each other.
+func (l *Live) comesBefore(first, second types.UID) bool {
+	turn, expected := l.turns[first]
+	later, too := l.turns[second]
+	return expected && (!too || turn < later)
 }
 
 func (c *company) keep(e *entry, keys []string, ports bool) {
@@ -53,25 +75,37 @@ func (c *company) keep(e *entry, keys []string, ports bool) {
 		}
 		c.nodes[e] = true
 	}
+	note(&c.domains, e, keys)
+}
+
+func (c *company) tilt(e *entry, keys []string) { note(&c.tilted, e, keys) }
+
+// note adds the domains in which a node stands.
+func note(domains *map[domain]bool, e *entry, keys []string) {
 	for _, key := range keys {
 		if value, ok := e.Object.Labels[key]; ok {
-			if c.domains == nil {
-				c.domains = map[domain]bool{}
+			if *domains == nil {
+				*domains = map[domain]bool{}
 			}
-			c.domains[domain{key, value}] = true
+			(*domains)[domain{key, value}] = true
 		}
 	}
 }
 
-// bars says whether the pod may not go to a node.
-func (c *company) bars(e *entry) bool {
-	if c == nil {
+// bars says whether the pod may not go to a node; own says that room is kept for it there.
+func (c *company) bars(e *entry, own bool) bool {
+	switch {
+	case c == nil:
 		return false
-	}
-	if c.nodes[e] {
+	case e.in(c.tilted):
 		return true
 	}
-	for d := range c.domains {
+	return !own && (c.nodes[e] || e.in(c.domains))
+}
+
+// in says whether a node stands in one of these domains.
+func (e *entry) in(domains map[domain]bool) bool {
+	for d := range domains {
 		if value, ok := e.Object.Labels[d.key]; ok && value == d.value {
 			return true
 		}

@@ -38,7 +38,7 @@ func companyScene(awaited *corev1.Pod) *scene {
 		s.nodes(n)
 	}
 	s.pods(unscheduled(awaited, corev1.PodReasonUnschedulable))
-	s.Expect(map[types.UID]string{awaited.UID: "first"})
+	s.Expect(sent(map[types.UID]string{awaited.UID: "first"}))
 	return s
 }
 
@@ -79,6 +79,41 @@ func TestWhoWasKeptAwayComesInWhenNobodyIsExpectedAnyMore(t *testing.T) {
 	s := companyScene(onPort(makePod("a", "cpu", "1"), 80))
 	other := onPort(makePod("b", "cpu", "2"), 80)
 	require.NotEmpty(t, s.place(other, "first").Refused)
-	s.Expect(nil)
+	s.Expect(Plan{})
 	require.Equal(t, "first", s.place(other, "first").Node)
+}
+
+// Two pods of a priority are to come to a zone: one that spreads over zones, and one that it counts. The plan has judged the
+// one that spreads among those before it only.
+func TestAPodWaitsForThoseWhoseSpreadItWouldTilt(t *testing.T) {
+	tilting := labelled(makePod("tilting", "cpu", "1"), "web")
+	for name, c := range map[string]struct {
+		turns []types.UID
+		want  string
+	}{
+		"that come before it in the plan": {[]types.UID{"spreads", "tilting"}, ""},
+		"but not for those after it":      {[]types.UID{"tilting", "spreads"}, "first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := companyScene(spreadEvenly(labelled(makePod("spreads", "cpu", "1"), "web"), corev1.LabelTopologyZone, "web"))
+			s.pods(unscheduled(tilting, corev1.PodReasonUnschedulable))
+			s.Expect(sent(map[types.UID]string{"spreads": "first", "tilting": "first"}, c.turns...))
+			require.Equal(t, c.want, s.place(tilting, "first", "second").Node)
+			require.Equal(t, "third", s.place(labelled(makePod("stranger", "cpu", "1"), "web"), "second", "third").Node,
+				"who is promised nothing comes last")
+		})
+	}
+}
+
+// A pod whose own room the scheduler's filters do not let it have yet takes nobody else's.
+func TestAPodWithRoomOfItsOwnTakesOverNoneOfOthers(t *testing.T) {
+	small := makePod("small", "cpu", "6")
+	s := companyScene(small)
+	important := makePod("important", "cpu", "6")
+	important.Spec.Priority = new(int32(1000))
+	s.pods(unscheduled(important, corev1.PodReasonUnschedulable))
+	s.Expect(sent(map[types.UID]string{"small": "first", "important": "third"}))
+	require.Empty(t, s.place(important, "first").Node, "not third, which it may not have at the moment")
+	s.Expect(sent(map[types.UID]string{"small": "first"}))
+	require.Equal(t, "first", s.place(important, "first").Node)
 }

@@ -7,17 +7,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Expect keeps room on open nodes for the pods that a plan sends there, by UID, until they have it or the next plan says
-// otherwise. A scheduler asks about pods in an order of its own: without this, room that a plan counted for one pod goes
+// Expect keeps room on open nodes for the pods that a plan sends there (FitsNow), by UID, until they have it or the next plan
+// says otherwise. A scheduler asks about pods in an order of its own: without this, room that a plan counted for one pod goes
 // to another that it counted elsewhere, or for which it found nothing. Only pods that Muster places are expected.
-func (l *Live) Expect(rooms map[types.UID]string) {
+func (l *Live) Expect(plan Plan) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	rooms = maps.Clone(rooms)
-	maps.DeleteFunc(rooms, func(uid types.UID, _ string) bool {
-		p := l.pods[uid]
-		return p == nil || !l.schedulers.Place.Has(p.Scheduler)
-	})
+	rooms := map[types.UID]string{}
+	l.turns = map[types.UID]int{}
+	for turn, uid := range plan.turns {
+		p, o := l.pods[uid], plan.Outcomes[uid]
+		if o.Fate == FitsNow && p != nil && l.schedulers.Place.Has(p.Scheduler) {
+			rooms[uid], l.turns[uid] = o.Node, turn
+		}
+	}
 	if maps.Equal(l.expected, rooms) {
 		return
 	}

@@ -15,7 +15,7 @@ func expectedScene() *scene {
 	for _, p := range []*corev1.Pod{makePod("a", "cpu", "1"), makePod("b", "cpu", "2"), makePod("c", "cpu", "1")} {
 		s.pods(unscheduled(p, corev1.PodReasonUnschedulable))
 	}
-	s.Expect(map[types.UID]string{"b": "n", "c": "m"})
+	s.Expect(sent(map[types.UID]string{"b": "n", "c": "m"}))
 	return s
 }
 
@@ -39,8 +39,8 @@ func TestAPlanSeesTheRoomThatItKeepsItselfAsFree(t *testing.T) {
 
 func TestRoomIsNoLongerKept(t *testing.T) {
 	for name, end := range map[string]func(*scene){
-		"when the next plan sends the pod elsewhere": func(s *scene) { s.Expect(map[types.UID]string{"b": "m"}) },
-		"when the next plan sends nobody anywhere":   func(s *scene) { s.Expect(nil) },
+		"when the next plan sends the pod elsewhere": func(s *scene) { s.Expect(sent(map[types.UID]string{"b": "m"})) },
+		"when the next plan sends nobody anywhere":   func(s *scene) { s.Expect(Plan{}) },
 		"when the pod is gone":                       func(s *scene) { s.ForgetPod("b") },
 		"when the pod is bound elsewhere":            func(s *scene) { s.pods(bound(makePod("b", "cpu", "2"), "m")) },
 		"when the pod is held elsewhere":             func(s *scene) { s.place(makePod("b", "cpu", "2"), "m") },
@@ -49,7 +49,7 @@ func TestRoomIsNoLongerKept(t *testing.T) {
 			s := newScene()
 			s.nodes(makeNode("m", "cpu", "2"), makeNode("n", "cpu", "2"))
 			s.pods(unscheduled(makePod("b", "cpu", "2"), corev1.PodReasonUnschedulable))
-			s.Expect(map[types.UID]string{"b": "n"})
+			s.Expect(sent(map[types.UID]string{"b": "n"}))
 			require.NotEmpty(t, s.place(makePod("a", "cpu", "1"), "n").Refused)
 			end(s)
 			require.Equal(t, "n", s.place(makePod("a", "cpu", "1"), "n").Node)
@@ -69,6 +69,6 @@ func TestPodsOfOtherSchedulersAreNotExpected(t *testing.T) {
 	foreign := unscheduled(makePod("b", "cpu", "2"), corev1.PodReasonUnschedulable)
 	foreign.Spec.SchedulerName = "guarded"
 	s.pods(foreign)
-	s.Expect(map[types.UID]string{"b": "n"})
+	s.Expect(sent(map[types.UID]string{"b": "n"}))
 	require.Equal(t, "n", s.place(makePod("a", "cpu", "1"), "n").Node)
 }

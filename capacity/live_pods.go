@@ -111,6 +111,7 @@ func (l *Live) countPod(old, fresh *Pod) {
 	if !fresh.counts() {
 		return
 	}
+	l.moves++
 	e := l.entry(fresh.Node)
 	e.pods[fresh.UID], e.listed = fresh, nil
 	e.Used.Add(fresh.Usage)
@@ -126,6 +127,7 @@ func (l *Live) uncount(p *Pod) {
 	if !p.counts() {
 		return
 	}
+	l.moves++
 	e := l.nodes[p.Node]
 	delete(e.pods, p.UID)
 	e.listed = nil

@@ -161,7 +161,7 @@ func (l *Live) takeOver(p *Pod, offered []*entry) string {
 	keeper, company := l.keeper(p.UID), l.companyFor(p)
 	var best rank
 	for _, e := range offered {
-		if e == nil || e.Object == nil || e.Stage != Open || len(e.kept) == 0 || e.lowest >= p.Priority || company.bars(e) {
+		if e == nil || e.Object == nil || e.Stage != Open || len(e.kept) == 0 || e.lowest >= p.Priority || company.bars(e, false) {
 			continue
 		}
 		o := newOpinion(p.Ask, e)

@@ -3,6 +3,8 @@ package capacity
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -189,4 +191,16 @@ func (s *scene) shortfall(uid types.UID) *Shortfall {
 		}
 	}
 	return nil
+}
+
+// sent is a plan for pods that fit on these nodes, in the order of their UIDs or in another.
+func sent(rooms map[types.UID]string, turns ...types.UID) Plan {
+	p := Plan{Outcomes: map[types.UID]Outcome{}, turns: turns}
+	if turns == nil {
+		p.turns = slices.Sorted(maps.Keys(rooms))
+	}
+	for uid, node := range rooms {
+		p.Outcomes[uid] = Outcome{Fate: FitsNow, Node: node}
+	}
+	return p
 }

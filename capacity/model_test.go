@@ -256,6 +256,9 @@ func (m *model) ousted(uid types.UID) bool {
 
 // mayTakeOver says whether a pod fits in room that is kept for pods of lower priority.
 func (m *model) mayTakeOver(p *corev1.Pod, name string) bool {
+	if m.expected[p.UID] != "" {
+		return false // its own room is kept
+	}
 	n := m.nodes[name]
 	if n == nil || m.stage(n) != Open {
 		return false

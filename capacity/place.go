@@ -69,7 +69,7 @@ func (l *Live) Place(ctx context.Context, call Call) (Placement, error) {
 	if node == "" {
 		node, no = l.choose(p, offered, offer)
 	}
-	if node == "" {
+	if node == "" && l.expected[p.UID] == "" { // else its own room is kept, and the scheduler's filters will let it there
 		node = l.takeOver(p, offered)
 	}
 	if err := ctx.Err(); err != nil {
@@ -120,7 +120,11 @@ func (l *Live) recordShortfall(p *Pod, call Call, r *refused) bool {
 	if len(call.Nodes) == 1 && l.present > 1 {
 		return false
 	}
-	return l.ledger.called(p, r.missing, r.why, call.Now)
+	news := l.ledger.called(p, r.missing, r.why, call.Now)
+	if s := l.ledger.byPod[p.UID]; s != nil {
+		s.moves = l.moves
+	}
+	return news
 }
 
 // Held says where a pod is held; empty when it is not.

@@ -28,6 +28,8 @@ type Plan struct {
 	Cost float64
 	// LowerBound is a cost below which nobody could carry the pods of Creates: see docs/planner.md.
 	LowerBound float64
+
+	turns []types.UID // the pods that go where there is room, in the order in which they were judged
 }
 
 // Create is one machine to buy.
@@ -93,6 +95,8 @@ type planner struct {
 	arrived        bool                 // the machines in flight are there
 	expecting      map[types.UID]bool   // a machine in flight keeps room for the pod
 	homes          map[types.UID][]home // where room is kept for a pod
+	before         *Simulation          // the view as it is; see refusedBefore
+	refusals       map[doubt]bool       // as before has them
 	ordered        []*place             // the machines of plan.Creates, as far as they were raised
 	brakes         *brakes
 	batches        []*batch

@@ -178,16 +178,9 @@ func (p *planner) settleOpen(c *class, r *rung, s *Shortfall) bool {
 		fate = Waits
 	}
 	p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: fate, Node: pl.Node.Name}
+	p.plan.turns = append(p.plan.turns, s.Pod.UID)
 	return true
 }
-
-// refuses says whether the scheduler's own filters are known to refuse an open node for a pod.
-func (p *planner) refuses(s *Shortfall, pl *place) bool {
-	return s.RefusesNode(pl.Node.Name, p.v.Seen[pl.Node.Name])
-}
-
-// doubts says whether the scheduler's own filters are known to refuse any node for a pod.
-func (p *planner) doubts(s *Shortfall) bool { return len(s.Refused) > 0 || !s.RefusedUntil.IsZero() }
 
 func (p *planner) settleComing(c *class, r *rung, s *Shortfall) bool {
 	pl := p.give(r, func(pl *place) bool { return len(pl.fresh) < pl.room })

@@ -53,6 +53,8 @@ type View struct {
 	Schedulers Schedulers
 	// Generation of the Live it was taken from.
 	Generation uint64
+
+	moves uint64 // see Live.moves
 }
 
 // View freezes the cluster.
@@ -63,7 +65,7 @@ func (l *Live) View() *View {
 		Nodes: make([]*Node, 0, l.present), Seen: make(map[string]time.Time, l.present),
 		Pods: make(map[string][]*Pod, l.present), HeldOn: make(map[string]int, l.present), Held: map[string][]*Pod{},
 		Providers: map[string]*v1alpha1.Provider{}, Reserved: map[string][]*Pod{}, Classes: l.classes, Schedulers: l.schedulers,
-		Generation: l.generation,
+		Generation: l.generation, moves: l.moves,
 	}
 	for _, d := range l.daemons {
 		v.Daemons = append(v.Daemons, d)

@@ -137,7 +137,7 @@ func (p *Planner) pass(ctx context.Context, now time.Time, buy bool) {
 		p.tellPools(ctx, v, now)
 	}
 	p.Preemptor.hear(v, plan.Outcomes, buy, now)
-	p.expect(plan)
+	p.Live.Expect(plan) // their room is kept before they are woken
 	named := p.nominate(ctx, v, plan, now)
 	for _, s := range v.Shortfalls {
 		outcome := plan.Outcomes[s.Pod.UID]
@@ -276,17 +276,6 @@ func (p *Planner) nudge(s *capacity.Shortfall, node string, now time.Time) {
 	p.Live.Nudged(s.Pod.UID, now)
 	p.Teller.Nudge(s.Pod, "there is room on node "+node)
 	p.wakeAt(now.Add(nudgeEvery))
-}
-
-// expect keeps the room for pods that fit by now, before they are woken.
-func (p *Planner) expect(plan capacity.Plan) {
-	rooms := map[types.UID]string{}
-	for uid, o := range plan.Outcomes {
-		if o.Fate == capacity.FitsNow {
-			rooms[uid] = o.Node
-		}
-	}
-	p.Live.Expect(rooms)
 }
 
 func (p *Planner) wakeAt(t time.Time) {

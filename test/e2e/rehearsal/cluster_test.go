@@ -139,13 +139,7 @@ func (c *cluster) plan() capacity.Plan {
 		}
 		c.live.SetClaim(claim)
 	}
-	rooms := map[types.UID]string{}
-	for uid, o := range p.Outcomes {
-		if o.Fate == capacity.FitsNow {
-			rooms[uid] = o.Node
-		}
-	}
-	c.live.Expect(rooms)
+	c.live.Expect(p)
 	return p
 }
 
