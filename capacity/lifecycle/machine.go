@@ -118,7 +118,11 @@ func (s *step) unseed() bool {
 	if !s.c.Status.Seeded {
 		return false
 	}
-	if s.due(lookAgain) {
+	every := unseedAgain
+	if out := s.o.Outcome; out != nil && out.Err != nil {
+		every = lookAgain
+	}
+	if s.due(every) {
 		r := s.request()
 		r.Joined = true
 		s.do(Create{Request: r})

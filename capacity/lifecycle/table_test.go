@@ -307,9 +307,9 @@ func TestJoiningAndStarting(t *testing.T) {
 			s.seeded()
 			s.seen.Node.Status.Conditions = nil
 			s.seen.Asked = time.Time{}
-		}, starting, []string{"take away what std-000 joined with"}, 15 * time.Second, "is not ready"},
+		}, starting, []string{"take away what std-000 joined with"}, 3 * time.Second, "is not ready"},
 		{"does not keep its node from its pods meanwhile", starting, (*scene).seeded, isReady, []string{"event NodeReady", "update node n"},
-			15 * time.Second, ""},
+			3 * time.Second, ""},
 		{"becomes ready when nothing is missing", starting, nil, isReady, []string{"event NodeReady", "update node n"}, 0, "node n is ready"},
 		{"waits for a node that is not ready", starting, func(s *scene) { setReady(s.seen.Node, false) }, starting, nil,
 			15 * time.Second, "node n is not ready"},
@@ -340,7 +340,7 @@ func TestReadyAndDraining(t *testing.T) {
 	runRows(t, []row{
 		{"stays", isReady, nil, isReady, nil, 0, "node n is ready"},
 		{"has what the machine joined with taken away, also after a restart", isReady, func(s *scene) { s.seeded(); s.unseen() }, isReady,
-			[]string{"take away what std-000 joined with"}, 15 * time.Second, "node n is ready"},
+			[]string{"take away what std-000 joined with"}, 3 * time.Second, "node n is ready"},
 		{"asks for that again until it is done", isReady, func(s *scene) { s.seeded(); s.answer("create", provider.ErrUnknown) }, isReady, nil,
 			15 * time.Second, "node n is ready"},
 		{"finishes what a crash left", isReady, func(s *scene) { s.node() }, isReady, []string{"update node n"}, 0, ""},

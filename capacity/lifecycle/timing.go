@@ -43,6 +43,8 @@ const (
 	// deletion is asked about.
 	lookAgain   = 15 * time.Second
 	deleteAgain = 2 * time.Second
+	// unseedAgain is how often it is asked whether what a machine joined with is gone: a secret of it is good for somebody else.
+	unseedAgain = 3 * time.Second
 	// A machine being made is looked at after an eighth of its age, so a slow backend is not flooded.
 	launchLookFirst = time.Second
 	launchLookMost  = 15 * time.Second
