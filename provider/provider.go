@@ -112,3 +112,9 @@ type Provider interface {
 	// called at any time and returns when it is done. What is wrong is a Finding; it has no error of its own.
 	Check(ctx context.Context) []Finding
 }
+
+// PoolChecker is a Provider that can also look at what a pool asks of it.
+type PoolChecker interface {
+	// CheckPool tries what machines of this pool need beside what Check tries, and changes nothing.
+	CheckPool(ctx context.Context, pool *v1alpha1.NodePool) []Finding
+}

@@ -26,18 +26,19 @@ func newDoctorCommand(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor --provider NAME",
 		Short: "Try what a Provider needs, and say what to do about what is missing",
-		Long: `Doctor reaches the backend of a Provider object with its credentials and looks at permissions, templates, storage and
-hosts. It changes nothing. It needs the right to read the Provider and its Secret.`,
+		Long: `Doctor reaches the backend of a Provider object with its credentials and looks at permissions, templates, storage,
+networks and hosts, and at what each of its pools sets of its own. It changes nothing. It needs the right to read the Provider, its
+Secret, and the NodePools.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
 			defer cancel()
-			p, end, err := doctorProvider(ctx, kubeconfig, name, stderr)
+			d, err := newPatient(ctx, kubeconfig, name, stderr)
 			if err != nil {
 				return err
 			}
-			defer end()
-			return report(stdout, p.Check(ctx))
+			defer d.end()
+			return report(stdout, examine(ctx, d.objects, d.object, d.provider))
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file")
@@ -46,27 +47,34 @@ hosts. It changes nothing. It needs the right to read the Provider and its Secre
 	return cmd
 }
 
-// doctorProvider makes the backend of a Provider object; end logs out of what it reached.
-func doctorProvider(ctx context.Context, kubeconfig, name string, stderr io.Writer) (p provider.Provider, end func(), err error) {
+// patient is a Provider object and the backend that was made of it; end logs out of what it reached.
+type patient struct {
+	objects  client.Reader
+	object   *v1alpha1.Provider
+	provider provider.Provider
+	end      func()
+}
+
+func newPatient(ctx context.Context, kubeconfig, name string, stderr io.Writer) (*patient, error) {
 	config, err := restConfig(kubeconfig)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	scheme, err := kube.Scheme()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	objects, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	var object v1alpha1.Provider
 	if err := objects.Get(ctx, client.ObjectKey{Name: name}, &object); err != nil {
-		return nil, nil, fmt.Errorf("provider %s: %w", name, err)
+		return nil, fmt.Errorf("provider %s: %w", name, err)
 	}
 	secrets, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a client for Secrets: %w", err)
+		return nil, fmt.Errorf("make a client for Secrets: %w", err)
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	r := &registry{kube: secrets, log: log, now: time.Now,
@@ -74,10 +82,10 @@ func doctorProvider(ctx context.Context, kubeconfig, name string, stderr io.Writ
 	r.hosts = newHostMaker(ctx, objects, secrets, r)
 	makeOne, ok := r.makers()[object.Spec.Type]
 	if !ok {
-		return nil, nil, fmt.Errorf("provider %s: this build has no backend of type %s", name, object.Spec.Type)
+		return nil, fmt.Errorf("provider %s: this build has no backend of type %s", name, object.Spec.Type)
 	}
-	p, err = makeOne(&object)
-	return p, r.hosts.end, err
+	p, err := makeOne(&object)
+	return &patient{objects: objects, object: &object, provider: p, end: r.hosts.end}, err
 }
 
 // report prints findings, and returns an error when one of them keeps machines from being made.

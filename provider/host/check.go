@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
 )
@@ -71,4 +73,44 @@ func (p *Provider) checkOne(ctx context.Context, h *v1alpha1.Host) provider.Find
 		f.Message = fmt.Sprintf("answers, power %s, state %s", r.Power, state(h))
 	}
 	return f
+}
+
+var _ provider.PoolChecker = (*Provider)(nil)
+
+// CheckPool says of each shape of a pool how many hosts could serve it, in use or not, and why the others cannot.
+func (p *Provider) CheckPool(ctx context.Context, pool *v1alpha1.NodePool) []provider.Finding {
+	hosts, err := p.hosts(ctx)
+	if err != nil {
+		return nil // Check says so
+	}
+	picked, err := pool.Spec.Template.Hosts.Selector()
+	if err != nil {
+		return []provider.Finding{{Subject: "template.hosts", Level: provider.LevelError, Message: err.Error(), Hint: "see docs/hosts.md"}}
+	}
+	shapes := pool.Spec.Template.Shapes
+	if r := pool.Spec.Template.Range; r != nil {
+		shapes = []v1alpha1.Shape{{Name: "of the smallest size", Resources: corev1.ResourceList{corev1.ResourceCPU: r.CPU.Min, corev1.ResourceMemory: r.Memory.Min}}}
+	}
+	var found []provider.Finding
+	for _, s := range shapes {
+		request := provider.Request{Pool: pool.Name, Hosts: pool.Spec.Template.Hosts, Resources: s.Resources}
+		serve, reasons := 0, map[string]int{}
+		for _, h := range hosts {
+			idle := h.DeepCopy()
+			idle.Status = v1alpha1.HostStatus{}
+			why := unfit(request, picked, idle)
+			if why == "" {
+				serve++
+				continue
+			}
+			reasons[why]++
+		}
+		f := provider.Finding{Subject: "shape " + s.Name, Level: provider.LevelOK, Message: fmt.Sprintf("%d of %d hosts can serve it", serve, len(hosts))}
+		if serve == 0 {
+			f.Level, f.Message = provider.LevelError, "no host can ever serve it: "+told(reasons)
+			f.Hint = "see template.hosts of the pool, and labels, pools and resources of the Hosts"
+		}
+		found = append(found, f)
+	}
+	return found
 }

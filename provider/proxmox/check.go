@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
 )
 
@@ -26,17 +27,24 @@ func (p *Provider) Check(ctx context.Context) []provider.Finding {
 	if err != nil {
 		return append(found, problem("cluster", err))
 	}
-	templates, err := p.templates(ctx, v, p.spec)
+	found = append(found, p.checkMachines(ctx, v, p.spec)...)
+	return append(found, p.checkNumbers(v))
+}
+
+// checkMachines looks at all that machines of a specification need.
+func (p *Provider) checkMachines(ctx context.Context, v *view, spec *v1alpha1.Proxmox) (found []provider.Finding) {
+	templates, err := p.templates(ctx, v, spec)
 	if err != nil {
 		found = append(found, problem("template", err))
 	}
 	for _, t := range templates {
 		found = append(found, fine(fmt.Sprintf("template %d", t.row.vmid()), fmt.Sprintf("on host %s, storage %s", t.row.Node, t.storage)))
 	}
-	found = append(found, p.checkRights(templates)...)
-	found = append(found, p.checkHosts(v, templates)...)
-	found = append(found, p.checkJoin(ctx, v)...)
-	return append(found, p.checkNumbers(v))
+	found = append(found, p.checkRights(spec, templates)...)
+	found = append(found, p.checkHosts(v, spec, templates)...)
+	found = append(found, p.checkStores(v, spec)...)
+	found = append(found, p.checkBridges(ctx, v, spec)...)
+	return append(found, p.checkJoin(ctx, v, spec)...)
 }
 
 // tryEndpoints asks each endpoint for its version. One that does not answer is a warning while another one does.
@@ -82,7 +90,7 @@ func problem(subject string, err error) provider.Finding {
 var needed = []string{"VM.Allocate", "VM.Audit", "VM.Config.CPU", "VM.Config.Cloudinit", "VM.Config.Disk", "VM.Config.Memory",
 	"VM.Config.Network", "VM.Config.Options", "VM.PowerMgmt"}
 
-func (p *Provider) checkRights(templates []template) []provider.Finding {
+func (p *Provider) checkRights(spec *v1alpha1.Proxmox, templates []template) []provider.Finding {
 	p.viewing.Lock()
 	r := p.rights
 	p.viewing.Unlock()
@@ -106,13 +114,13 @@ func (p *Provider) checkRights(templates []template) []provider.Finding {
 		}
 		found = append(found, f)
 	}
-	if j := p.spec.Join; j != nil {
+	if j := spec.Join; j != nil {
 		demand(machines, append(slices.Clone(needed), "VM.Config.CDROM")...)
 		demand("/storage/"+j.Storage, "Datastore.Allocate", "Datastore.AllocateTemplate", "Datastore.Audit")
 	} else {
 		demand(machines, needed...)
 	}
-	if n := p.spec.Netboot; n != nil && n.Storage != "" {
+	if n := spec.Netboot; n != nil && n.Storage != "" {
 		demand("/storage/"+n.Storage, "Datastore.AllocateSpace")
 	}
 	for _, t := range templates {
@@ -122,24 +130,24 @@ func (p *Provider) checkRights(templates []template) []provider.Finding {
 		}
 		demand(path, "VM.Audit", "VM.Clone")
 		storage := t.storage
-		if p.spec.Storage != "" {
-			storage = p.spec.Storage
+		if spec.Storage != "" {
+			storage = spec.Storage
 		}
 		if storage != "" {
-			demand("/storage/"+storage, "Datastore.AllocateSpace")
+			demand("/storage/"+storage, "Datastore.AllocateSpace", "Datastore.Audit") // without the latter it is not seen to be shared
 		}
 	}
 	return found
 }
 
-func (p *Provider) checkHosts(v *view, templates []template) []provider.Finding {
+func (p *Provider) checkHosts(v *view, spec *v1alpha1.Proxmox, templates []template) []provider.Finding {
 	var found []provider.Finding
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, h := range p.hosts(v, p.spec, templates, "") {
-		room := h.room(&p.spec.Placement)
+	for _, h := range p.hosts(v, spec, templates, "") {
+		room := h.room(&spec.Placement)
 		f := fine("host "+h.Name, fmt.Sprintf("%.1f cores and %.0f MiB left by the rules", room.CPU, room.Memory/mebi))
-		if why := unfit(h, want{CPU: 1, Memory: 16 * mebi}, &p.spec.Placement); why != "" {
+		if why := unfit(h, want{CPU: 1, Memory: 16 * mebi}, &spec.Placement); why != "" {
 			f = provider.Finding{Subject: "host " + h.Name, Level: provider.LevelWarning, Message: why, Hint: "no machine is made there"}
 		}
 		if h.Memory == 0 {

@@ -65,9 +65,10 @@ func enough() map[string][]string {
 	machines := []string{"VM.Allocate", "VM.Audit", "VM.Clone", "VM.Config.CDROM", "VM.Config.CPU", "VM.Config.Cloudinit", "VM.Config.Disk",
 		"VM.Config.Memory", "VM.Config.Network", "VM.Config.Options", "VM.PowerMgmt", "Pool.Audit"}
 	return map[string][]string{"/pool/" + pool: machines, "/vms/9000": {"VM.Audit", "VM.Clone"}, "/nodes": {"Sys.Audit"},
-		"/storage/iso":    {"Datastore.Allocate", "Datastore.AllocateTemplate", "Datastore.Audit"},
-		"/storage/local":  {"Datastore.Allocate", "Datastore.AllocateTemplate", "Datastore.Audit"},
-		"/storage/shared": {"Datastore.AllocateSpace", "Datastore.Audit"}, "/storage/local-lvm": {"Datastore.AllocateSpace"}}
+		"/sdn/zones/localnetwork": {"SDN.Use"},
+		"/storage/iso":            {"Datastore.Allocate", "Datastore.AllocateTemplate", "Datastore.Audit"},
+		"/storage/local":          {"Datastore.Allocate", "Datastore.AllocateTemplate", "Datastore.Audit"},
+		"/storage/shared":         {"Datastore.AllocateSpace", "Datastore.Audit"}, "/storage/local-lvm": {"Datastore.AllocateSpace", "Datastore.Audit"}}
 }
 
 func newRig(t *testing.T) *rig {

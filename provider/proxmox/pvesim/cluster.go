@@ -18,6 +18,8 @@ type Host struct {
 	CPUs   int
 	Memory int64 // bytes
 	Online bool
+	// Bridges are vmbr0 and vmbr1 unless given.
+	Bridges []string
 }
 
 // VM is one guest.
@@ -72,10 +74,20 @@ func New(now func() time.Time, hosts ...Host) *Cluster {
 			{Name: "local-lvm", Content: "images,rootdir"}, {Name: "shared", Shared: true, Content: "images,rootdir"},
 			{Name: "local", Content: "iso,vztmpl"}, {Name: "iso", Shared: true, Content: "iso"}}}
 	for _, h := range hosts {
-		h.Online = true
-		c.hosts = append(c.hosts, &h)
+		c.Add(h)
 	}
 	return c
+}
+
+// Add joins a host to the cluster; it is online.
+func (c *Cluster) Add(h Host) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h.Online = true
+	if h.Bridges == nil {
+		h.Bridges = []string{"vmbr0", "vmbr1"}
+	}
+	c.hosts = append(c.hosts, &h)
 }
 
 // Token lets a token in. Permissions are those of all tokens.

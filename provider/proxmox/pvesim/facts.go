@@ -53,6 +53,7 @@ var Operations = []Operation{
 	{Method: "POST", Path: "/nodes/{node}/storage/{storage}/upload", Required: []string{"content", "filename"}, Parameters: map[string]Kind{
 		"content": Text, "filename": Text, "checksum": Text, "checksum-algorithm": Text, "tmpfilename": Text}},
 	{Method: "DELETE", Path: "/nodes/{node}/storage/{storage}/content/{volume}", Parameters: map[string]Kind{"delay": Integer}},
+	{Method: "GET", Path: "/nodes/{node}/network", Parameters: map[string]Kind{"type": Text}},
 	{Method: "GET", Path: "/nodes/{node}/tasks", Parameters: map[string]Kind{"source": Text, "typefilter": Text}},
 	{Method: "GET", Path: "/nodes/{node}/tasks/{upid}/status"},
 }

@@ -186,6 +186,8 @@ func (c *Cluster) route(method, path string, parameters map[string]string) answe
 		return ok(c.resources())
 	case "/access/permissions":
 		return ok(c.rights)
+	case "/nodes/{node}/network":
+		return ok(c.bridges(at["node"]))
 	case "/nodes/{node}/tasks":
 		var active []map[string]any
 		for _, t := range c.order {
@@ -204,6 +206,17 @@ func (c *Cluster) route(method, path string, parameters map[string]string) answe
 		return c.store(o, at, parameters)
 	}
 	return c.guest(o, at, parameters)
+}
+
+// bridges are those of a host that the token may use; of others nothing is told.
+func (c *Cluster) bridges(node string) []map[string]any {
+	list := []map[string]any{}
+	for _, name := range c.host(node).Bridges {
+		if path := "/sdn/zones/localnetwork/" + name; c.may(path, "SDN.Use") || c.may(path, "SDN.Audit") {
+			list = append(list, map[string]any{"iface": name, "type": "bridge", "active": 1})
+		}
+	}
+	return list
 }
 
 func (c *Cluster) taskStatus(upid string) answer {
@@ -229,6 +242,9 @@ func (c *Cluster) resources() []map[string]any {
 		rows = append(rows, row)
 	}
 	for _, s := range c.stores {
+		if !c.may("/storage/"+s.Name, "Datastore.Audit") {
+			continue // left out in silence
+		}
 		for _, h := range c.hosts {
 			rows = append(rows, map[string]any{"type": "storage", "id": "storage/" + h.Name + "/" + s.Name, "storage": s.Name, "node": h.Name,
 				"shared": map[bool]int{true: 1}[s.Shared], "status": "available", "plugintype": "dir", "content": s.Content,
