@@ -69,16 +69,23 @@ func daemonPod(pod *corev1.Pod) bool {
 	return owner != nil && owner.Kind == "DaemonSet"
 }
 
-// Preferences ranks nodes for a pod that already fits there, each from 0 to the given maximum: fuller nodes first, so
-// that emptying nodes run empty by themselves, and those that the reaper is about to empty at half of what they would be.
+// Preferences ranks nodes for a pod that already fits there, each from 0 to the given maximum: half for how full the node is, half
+// for how many pods it has beside the one that has most, so that the others run empty by themselves; and those that the reaper is
+// about to empty at half of what they would be.
 func (l *Live) Preferences(pod *corev1.Pod, nodes []string, maximum int64) []int64 {
 	ask := l.asks.Ask(pod)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	most := 1
+	for _, name := range nodes {
+		if e := l.nodes[name]; e != nil {
+			most = max(most, e.tenants())
+		}
+	}
 	scores := make([]int64, len(nodes))
 	for i, name := range nodes {
 		if e := l.nodes[name]; e != nil && e.Object != nil && e.Stage == Open {
-			scores[i] = min(fullness(ask, &e.Node), 10_000) * maximum / 10_000
+			scores[i] = (min(fullness(ask, &e.Node), 10_000) + share(int64(e.tenants()), int64(most))) * maximum / 20_000
 			if e.waning {
 				scores[i] /= 2
 			}

@@ -65,8 +65,8 @@ func TestPreferences(t *testing.T) {
 	s.Close("closed", nil)
 	pod := makePod("p", "cpu", "1", "memory", "1Gi")
 	nodes := []string{"empty", "half", "over", "none", "closed", "unknown"}
-	require.Equal(t, []int64{25, 75, 100, 0, 0, 0}, s.Preferences(pod, nodes, 100), "the fuller the better")
-	require.Equal(t, []int64{100}, s.Preferences(makePod("huge", "cpu", "10"), []string{"empty"}, 100), "never above the maximum")
+	require.Equal(t, []int64{12, 87, 50, 0, 0, 0}, s.Preferences(pod, nodes, 100), "the fuller, and the more pods, the better")
+	require.Equal(t, []int64{100}, s.Preferences(makePod("huge", "cpu", "10"), []string{"half"}, 100), "never above the maximum")
 }
 
 func TestCloseYieldsToWhoWasPromisedRoom(t *testing.T) {

@@ -10,11 +10,15 @@ type rank struct {
 	siblings  int   // pods of the same ReplicaSet, StatefulSet or ReplicationController there
 	empty     bool  // nothing but resident pods there: let it empty itself for good
 	waning    bool  // the reaper is about to empty it
+	guests    int   // pods that would have to leave before it could go
 	used      int64 // how full the node will be, in 1/10000 of its scarcest resource
 }
 
 // before says whether r is the better node: what was ordered for the pod first, then what the pod prefers, then
-// upstream's default spreading, then a node that stays, then the fullest node, then the name.
+// upstream's default spreading, then a node that stays, then the one with the most pods, then the fullest, then the name.
+//
+// The node with the most pods is the last to run empty by itself and takes the most evictions to empty. Sent there, pods keep the
+// others free to go; the fullest node may be one large pod away from being empty.
 func (r rank) before(o rank) bool {
 	switch {
 	case r.reserved != o.reserved:
@@ -29,6 +33,8 @@ func (r rank) before(o rank) bool {
 		return o.empty
 	case r.waning != o.waning:
 		return o.waning
+	case r.guests != o.guests:
+		return r.guests > o.guests
 	case r.used != o.used:
 		return r.used > o.used
 	}
@@ -37,14 +43,17 @@ func (r rank) before(o rank) bool {
 
 func (e *entry) rank(p *Pod, o *opinion, keeper keeper) rank {
 	r := rank{
-		entry: e, avoided: o.avoided, preferred: o.preferred, empty: len(e.holds) == 0 && e.guests == 0,
-		waning: e.waning, used: fullness(p.Ask, &e.Node), reserved: keeper.is(e),
+		entry: e, avoided: o.avoided, preferred: o.preferred, empty: e.tenants() == 0,
+		waning: e.waning, guests: e.tenants(), used: fullness(p.Ask, &e.Node), reserved: keeper.is(e),
 	}
 	if len(e.owners) > 0 && spreads(p.OwnerKind) {
 		r.siblings = e.owners[p.Owner]
 	}
 	return r
 }
+
+// tenants is how many pods are there, or on their way, that do not live and die with the node.
+func (e *entry) tenants() int { return e.guests + len(e.holds) }
 
 // spreads names the owners whose pods PodTopologySpread's system defaults keep apart.
 func spreads(kind string) bool {

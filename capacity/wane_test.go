@@ -14,7 +14,7 @@ func TestPodsKeepOffNodesThatAreAboutToBeEmptied(t *testing.T) {
 	require.Equal(t, "fuller", s.place(makePod("p", "cpu", "500m"), nodes...).Node)
 	s.Wane([]string{"fuller", "gone"})
 	require.Equal(t, "stays", s.place(makePod("p", "cpu", "500m"), nodes...).Node)
-	require.Equal(t, []int64{31, 50, 12}, s.Preferences(makePod("q", "cpu", "500m"), nodes, 100), "half of what it would be")
+	require.Equal(t, []int64{28, 75, 6}, s.Preferences(makePod("q", "cpu", "500m"), nodes, 100), "half of what it would be")
 	require.Equal(t, "fuller", s.place(makePod("large", "cpu", "2"), "fuller", "empty").Node, "before an empty one")
 	s.Wane(nil)
 	require.Equal(t, "fuller", s.place(makePod("r", "cpu", "0"), nodes...).Node)
