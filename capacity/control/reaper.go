@@ -21,6 +21,8 @@ type Reaper struct {
 	Log  *slog.Logger
 	// Decide is reaper.Decide, or a rule to compare it with.
 	Decide func(*capacity.View, reaper.Memory, time.Time) reaper.Decision
+	// Observe, where given, is told every decision and what it was made of.
+	Observe func(*capacity.View, reaper.Decision)
 
 	memory reaper.Memory
 	buying *sync.Mutex
@@ -32,6 +34,9 @@ func (r *Reaper) Tick(ctx context.Context, now time.Time) time.Duration {
 	v := r.Live.View()
 	r.memory = r.memory.Follow(v, now)
 	d := r.Decide(v, r.memory, now)
+	if r.Observe != nil {
+		r.Observe(v, d)
+	}
 	if d.Looked {
 		r.memory.Moved = now
 	}

@@ -64,6 +64,7 @@ type program struct {
 	backends *backends
 	hosts    *hostMaker
 	metrics  *prometheus.Registry
+	verdicts verdicts
 	recorder *recording.Writer // nil where nothing is recorded
 }
 
@@ -73,7 +74,7 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 		return nil, err
 	}
 	p := &program{flags: f, log: log, config: config, lead: &kube.Lead{}, metrics: prometheus.NewRegistry()}
-	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &p.verdicts)
 	p.live = capacity.NewLive(f.schedulers())
 	p.lead.Renewed = p.live.SchedulerSeen
 	p.settle = &kube.Settle{Live: p.live, Lead: p.lead, Wait: f.settle}
@@ -126,7 +127,7 @@ func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 	metrics := newMetrics(p.metrics, p.live)
 	teller := &control.Teller{Kube: cluster, Log: p.log, Burst: 100, Every: 100 * time.Millisecond}
 	preemptor := newPreemptor(p, cluster, teller)
-	release := &control.Reaper{Live: p.live, Kube: cluster, Log: p.log, Decide: reaper.Decide}
+	release := &control.Reaper{Live: p.live, Kube: cluster, Log: p.log, Decide: reaper.Decide, Observe: p.verdicts.hear}
 	return &control.Loops{
 		Live: p.live, Log: p.log, Workers: 16, Teller: teller, Preemptor: preemptor,
 		Claims: &control.Claims{
@@ -195,6 +196,7 @@ func (p *program) handler() http.Handler {
 func (p *program) metricsHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
+	mux.Handle("GET /nodes", &p.verdicts)
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := p.ready(); err != nil {
