@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -25,7 +25,7 @@ import (
 const (
 	makers = 60
 	steady = 8
-	tide   = 12 * time.Second
+	tide   = 8 * time.Second
 	flood  = 4 * time.Second
 )
 
@@ -101,12 +101,24 @@ func comeAndGo(ctx context.Context, s *stage.Stage, r *witness.Releases, random 
 	}
 	rest(ctx, time.Duration(random.Int64N(int64(3*time.Second))))
 	r.Ours(p.UID)
-	now := int64(0)
-	err = pods.Delete(context.WithoutCancel(ctx), p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
-	if err != nil && !apierrors.IsNotFound(err) {
-		s.T.Errorf("delete pod %s: %v", p.Name, err)
-	}
+	remove(s, pods, p.Name)
 	rest(ctx, time.Duration(random.Int64N(int64(2*time.Second))))
+}
+
+// remove deletes a pod at once. A busy API server is asked again: a pod that is left would hold its node for ever.
+func remove(s *stage.Stage, pods typedcorev1.PodInterface, name string) {
+	now := int64(0)
+	for {
+		err := client.IgnoreNotFound(pods.Delete(s.Ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &now}))
+		if err == nil {
+			return
+		}
+		if s.Ctx.Err() != nil {
+			s.T.Errorf("delete pod %s: %v", name, err)
+			return
+		}
+		rest(s.Ctx, time.Second)
+	}
 }
 
 // rest is the story itself: pods live and are away for random times.
