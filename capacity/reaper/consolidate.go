@@ -22,7 +22,7 @@ const (
 // cheapable are the nodes that a cheaper machine may replace, the emptiest first.
 func (d *decider) cheapable() (out []*capacity.Claim) {
 	for _, c := range d.v.Claims {
-		if d.mayMerge(c) && d.quiet(c) && !d.replaced(c) && len(c.Object.Spec.Replaces) == 0 {
+		if d.mayMerge(c) && d.quiet(c) && !d.replaced(c) && !d.fresh.awaits(c) {
 			out = append(out, c)
 		}
 	}

@@ -63,6 +63,12 @@ func TestConsolidate(t *testing.T) {
 			build: func(w *world) { w.node(0); w.run("a", 0, "1500m") }, after: hour, orders: "half", old: 1,
 			reason: reaper.Replacing, detail: "machine p-001 is bought first",
 		},
+		"and one that itself replaced another": {
+			build: func(w *world) {
+				w.node(0, replacesFor("Drifted", 7), func(c *v1alpha1.NodeClaim) { c.Status.ReadyAt = nil })
+				w.run("a", 0, "1500m")
+			}, after: hour, orders: "half", old: 1, reason: reaper.Replacing, detail: "machine p-001 is bought first",
+		},
 		"not before pods have been there for long": {
 			build: func(w *world) {
 				w.node(0)

@@ -60,13 +60,16 @@ func newSparse(t *testing.T, drainTimeout time.Duration) *sparse {
 }
 
 // replicas is a ReplicaSet of one pod of scheduler muster.
-func (s *sparse) replicas(name string, requests corev1.ResourceList) {
+func (s *sparse) replicas(name string, requests corev1.ResourceList) { replicas(s.Stage, name, 1, requests) }
+
+// replicas is a ReplicaSet of pods of scheduler muster.
+func replicas(s *stage.Stage, name string, n int32, requests corev1.ResourceList) {
 	template := s.Pod("", requests)
 	template.Labels = map[string]string{"app": name}
 	_, err := s.Plane.Client.AppsV1().ReplicaSets(s.Namespace).Create(s.Ctx, &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.ReplicaSetSpec{
-			Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: template.Labels},
+			Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: template.Labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template.Labels}, Spec: template.Spec},
 		},
 	}, metav1.CreateOptions{})
