@@ -46,6 +46,7 @@ type lab struct {
 
 	mu      sync.Mutex
 	away    bool       // nobody reaches the API
+	silent  bool       // no Node registers
 	chance  *rand.Rand // nil: nothing goes wrong
 	broken  int
 	clones  map[string]int // the most clones that ran at once, by host
@@ -59,16 +60,12 @@ var labHosts = []string{"pve1", "pve2", "pve3"}
 func newLab(s *stage.Stage) *lab {
 	l := &lab{s: s, trap: &trap{}, clones: map[string]int{}, booting: map[int]time.Time{}, before: map[int]pvesim.VM{}}
 	var hosts []pvesim.Host
-	rights := map[string][]string{"/nodes": {"Sys.Audit"}, "/storage/local-lvm": {"Datastore.AllocateSpace", "Datastore.Audit"},
-		"/pool/" + labPool: {"VM.Allocate", "VM.Audit", "VM.Clone", "VM.Config.CPU", "VM.Config.Cloudinit", "VM.Config.Disk",
-			"VM.Config.Memory", "VM.Config.Network", "VM.Config.Options", "VM.PowerMgmt", "Pool.Audit"}}
-	for n, name := range labHosts {
+	for _, name := range labHosts {
 		hosts = append(hosts, pvesim.Host{Name: name, CPUs: 32, Memory: 256 << 30})
-		rights[fmt.Sprintf("/vms/%d", 9000+n)] = []string{"VM.Audit", "VM.Clone"}
 	}
 	l.cluster = pvesim.New(time.Now, hosts...)
 	l.cluster.Token("muster@pve!m", labCanary)
-	l.cluster.Allow(rights)
+	l.cluster.Allow(labRights())
 	l.furnish()
 	server := httptest.NewTLSServer(l)
 	s.T.Cleanup(server.Close)
@@ -81,6 +78,17 @@ func newLab(s *stage.Stage) *lab {
 	}})
 	go l.boot()
 	return l
+}
+
+// labRights are those of docs/proxmox.md.
+func labRights() map[string][]string {
+	rights := map[string][]string{"/nodes": {"Sys.Audit"}, "/storage/local-lvm": {"Datastore.AllocateSpace", "Datastore.Audit"},
+		"/pool/" + labPool: {"VM.Allocate", "VM.Audit", "VM.Clone", "VM.Config.CPU", "VM.Config.Cloudinit", "VM.Config.Disk",
+			"VM.Config.Memory", "VM.Config.Network", "VM.Config.Options", "VM.PowerMgmt", "Pool.Audit"}}
+	for n := range labHosts {
+		rights[fmt.Sprintf("/vms/%d", 9000+n)] = []string{"VM.Audit", "VM.Clone"}
+	}
+	return rights
 }
 
 // furnish puts in the templates and what others have there: a VM outside of Muster's numbers, and within them one of the
@@ -129,6 +137,19 @@ func (l *lab) reachable(yes bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.away = !yes
+}
+
+// mute keeps Nodes from registering, or lets them.
+func (l *lab) mute(yes bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.silent = yes
+}
+
+func (l *lab) muted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.silent
 }
 
 // keepFree has so much memory stay free on every host.
@@ -190,7 +211,7 @@ func (l *lab) boot() {
 			if since, known := l.booting[id]; known {
 				running[id] = since
 			}
-			if time.Since(running[id]) >= labBoot {
+			if time.Since(running[id]) >= labBoot && !l.muted() {
 				l.kubelet(vm)
 			}
 		}
@@ -216,7 +237,7 @@ func (l *lab) ours() map[int]pvesim.VM {
 	return all
 }
 
-// List is what the witness sees. A VM that is being cloned does not say yet for whom.
+// List is what the witness sees. A VM that is being made does not say yet for whom.
 func (l *lab) List(context.Context) ([]witness.Machine, error) {
 	ours := l.ours()
 	var list []witness.Machine
@@ -229,7 +250,7 @@ func (l *lab) List(context.Context) ([]witness.Machine, error) {
 			Attempt int32     `json:"attempt"`
 		}
 		_, note, _ := strings.Cut(vm.Config["description"], "\nmuster: ")
-		if note == "" && vm.Config["lock"] == "clone" {
+		if lock := vm.Config["lock"]; note == "" && (lock == "clone" || lock == "create") {
 			continue
 		}
 		if err := json.Unmarshal([]byte(note), &mark); err != nil {

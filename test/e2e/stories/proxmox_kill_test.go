@@ -96,5 +96,9 @@ func (l *lab) killedAt(replica *stage.Replica, at snare, caught <-chan struct{})
 }
 
 func (s snare) String() string {
-	return fmt.Sprintf("%s %s …%s", map[bool]string{true: "after", false: "before"}[s.after], s.method, s.suffix)
+	text := fmt.Sprintf("%s %s …%s%s", map[bool]string{true: "after", false: "before"}[s.after], s.method, s.part, s.suffix)
+	if s.skip > 0 {
+		text += fmt.Sprintf(" (the %d.)", s.skip+1)
+	}
+	return text
 }

@@ -19,8 +19,9 @@ type trap struct {
 // snare says which request is held.
 type snare struct {
 	method, suffix string
-	after          bool // the request is carried out, and its answer is never sent
-	skip           int  // so many matching requests pass first
+	part           string // of the path
+	after          bool   // the request is carried out, and its answer is never sent
+	skip           int    // so many matching requests pass first
 }
 
 // lay sets the trap; the channel is closed when a request is held.
@@ -35,7 +36,7 @@ func (t *trap) lay(s snare) <-chan struct{} {
 func (t *trap) spring(r *http.Request) (caught chan struct{}, after, held bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.set == nil || r.Method != t.set.method || !strings.HasSuffix(r.URL.Path, t.set.suffix) {
+	if t.set == nil || r.Method != t.set.method || !strings.HasSuffix(r.URL.Path, t.set.suffix) || !strings.Contains(r.URL.Path, t.set.part) {
 		return nil, false, false
 	}
 	if t.set.skip > 0 {
