@@ -22,8 +22,8 @@ type boot struct {
 
 // override is what is sent of it; the fewer fields, the fewer BMCs that refuse one.
 type override struct {
-	Target  string `json:"BootSourceOverrideTarget"`
-	Enabled string `json:"BootSourceOverrideEnabled"`
+	Target  string `json:"BootSourceOverrideTarget,omitempty"`
+	Enabled string `json:"BootSourceOverrideEnabled,omitempty"`
 	Mode    string `json:"BootSourceOverrideMode,omitempty"`
 }
 
@@ -75,18 +75,35 @@ func (c *call) clearBoot(s *system) error {
 	if !c.overridden(s) {
 		return nil
 	}
-	none := override{Target: string(schemas.NoneBootSource), Enabled: string(schemas.DisabledBootSourceOverrideEnabled)}
-	if err := c.patchAll(s, none); err != nil {
-		return fmt.Errorf("clear the boot device: %w", err)
+	var first error
+	for _, o := range clearings {
+		if err := c.patchAll(s, o); err != nil {
+			if first == nil {
+				first = fmt.Errorf("clear the boot device: %w", err)
+			}
+			if status := statusOf(err); status != http.StatusBadRequest && status != http.StatusPreconditionRequired {
+				return first // not for its form
+			}
+			continue
+		}
+		now, err := c.system(s.Path)
+		if err != nil {
+			return err
+		}
+		if !c.overridden(now) {
+			return nil
+		}
+		s.etag = now.etag
+		first = fmt.Errorf("the boot device reads %s/%s after it was cleared: %w", now.Boot.Target, now.Boot.Enabled, provider.ErrBusy)
 	}
-	now, err := c.system(s.Path)
-	if err != nil {
-		return err
-	}
-	if c.overridden(now) {
-		return fmt.Errorf("the boot device reads %s/%s after it was cleared: %w", now.Boot.Target, now.Boot.Enabled, provider.ErrBusy)
-	}
-	return nil
+	return first
+}
+
+// clearings are the ways to end an override: BMCs are known that take None as no target, and that have Disabled follow from it.
+var clearings = []override{
+	{Target: string(schemas.NoneBootSource), Enabled: string(schemas.DisabledBootSourceOverrideEnabled)},
+	{Enabled: string(schemas.DisabledBootSourceOverrideEnabled)},
+	{Target: string(schemas.NoneBootSource)},
 }
 
 func (c *call) overridden(s *system) bool {

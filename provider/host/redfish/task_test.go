@@ -85,6 +85,32 @@ func TestABootDeviceThatOutlivesItsBootIsCleared(t *testing.T) {
 			}
 		})
 	}
+	for name, change := range map[string]func(*redfishsim.Personality){
+		"where None is no target":             func(p *redfishsim.Personality) { p.NoneRefused = true },
+		"where Disabled follows from None":    func(p *redfishsim.Personality) { p.DisabledRefused = true },
+		"where None is not allowed by a list": func(p *redfishsim.Personality) { p.Boots = []string{"Pxe", "Hdd"} },
+	} {
+		for vendor, p := range redfishsim.All() {
+			t.Run(vendor+" "+name, func(t *testing.T) {
+				p.BootStays = true
+				change(&p)
+				b := newBench(t, p)
+				require.NoError(t, b.On(t.Context(), v1alpha1.BootPXE))
+				b.pass(time.Minute)
+				b.reads(host.On)
+				require.NoError(t, b.ClearBoot(t.Context()))
+				require.Contains(t, b.Boot(), "/Disabled")
+			})
+		}
+	}
+	t.Run("one that refuses every form is told as refused", func(t *testing.T) {
+		p := redfishsim.ILO5()
+		p.BootStays, p.NoneRefused, p.DisabledRefused = true, true, true
+		b := newBench(t, p)
+		require.NoError(t, b.On(t.Context(), v1alpha1.BootPXE))
+		b.pass(time.Minute)
+		require.ErrorIs(t, b.ClearBoot(t.Context()), provider.ErrRefused)
+	})
 	t.Run("one that does not go is not called gone", func(t *testing.T) {
 		p := redfishsim.Quanta()
 		p.BootGlued = true

@@ -40,6 +40,8 @@ type Personality struct {
 	BootInSettings, PlainBoot, BootContinuous bool
 	// BootStays keeps Once after the boot it was for; BootGlued takes a clearing and keeps it even then.
 	BootStays, BootGlued bool
+	// NoneRefused takes None as no boot device, DisabledRefused has Disabled follow from it and takes it from nobody.
+	NoneRefused, DisabledRefused bool
 	// TagKind is how ETags are told and wanted back.
 	TagKind TagKind
 	// Boots are the boot devices it allows.

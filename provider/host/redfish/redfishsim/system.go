@@ -2,6 +2,7 @@ package redfishsim
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -73,19 +74,35 @@ func (b *BMC) patch(w http.ResponseWriter, r *http.Request, settings bool) {
 		fail(w, http.StatusPreconditionFailed, "Base.1.5.PreconditionFailed", "changed")
 	case b.PlainBoot && ask.Boot["BootSourceOverrideMode"] != "":
 		fail(w, http.StatusBadRequest, "Base.1.5.PropertyNotWritable", "BootSourceOverrideMode")
-	case !slices.Contains(b.Boots, ask.Boot["BootSourceOverrideTarget"]):
+	case b.unknown(ask.Boot):
 		fail(w, http.StatusBadRequest, "Base.1.5.PropertyValueNotInList", "BootSourceOverrideTarget")
+	case b.DisabledRefused && ask.Boot["BootSourceOverrideEnabled"] == "Disabled":
+		fail(w, http.StatusBadRequest, "Base.1.5.PropertyValueNotInList", "BootSourceOverrideEnabled")
 	default:
-		if b.BootGlued && ask.Boot["BootSourceOverrideEnabled"] == "Disabled" {
+		if b.BootGlued && (ask.Boot["BootSourceOverrideEnabled"] == "Disabled" || ask.Boot["BootSourceOverrideTarget"] == "None") {
 			answer(w, http.StatusOK, map[string]any{})
 			return
 		}
-		b.boot = ask.Boot
+		boot := maps.Clone(b.boot)
+		if boot == nil {
+			boot = map[string]string{}
+		}
+		maps.Copy(boot, ask.Boot)
+		if boot["BootSourceOverrideTarget"] == "None" {
+			boot["BootSourceOverrideEnabled"] = "Disabled"
+		}
+		b.boot = boot
 		if b.BootContinuous && ask.Boot["BootSourceOverrideEnabled"] == "Once" {
 			b.boot["BootSourceOverrideEnabled"] = "Continuous"
 		}
 		answer(w, http.StatusOK, map[string]any{})
 	}
+}
+
+// unknown says that a target is none of those that the BMC takes. One that is not named stays.
+func (b *BMC) unknown(boot map[string]string) bool {
+	target, named := boot["BootSourceOverrideTarget"]
+	return named && (!slices.Contains(b.Boots, target) || target == "None" && b.NoneRefused)
 }
 
 func (b *BMC) reset(w http.ResponseWriter, r *http.Request) {
