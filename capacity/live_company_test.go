@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
 )
 
 // onPort gives a pod a port of its node.
@@ -115,5 +117,9 @@ func TestAPodWithRoomOfItsOwnTakesOverNoneOfOthers(t *testing.T) {
 	s.Expect(sent(map[types.UID]string{"small": "first", "important": "third"}))
 	require.Empty(t, s.place(important, "first").Node, "not third, which it may not have at the moment")
 	s.Expect(sent(map[types.UID]string{"small": "first"}))
+	coming := inState(makeClaim("coming", "", "important"), v1alpha1.ClaimJoining)
+	s.SetClaim(coming)
+	require.Empty(t, s.place(important, "first").Node, "its machine is on the way")
+	s.ForgetClaim(coming.Name, coming.UID)
 	require.Equal(t, "first", s.place(important, "first").Node)
 }

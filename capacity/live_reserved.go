@@ -152,6 +152,14 @@ func (l *Live) isOusted(uid types.UID, claim *v1alpha1.NodeClaim) bool {
 	return false
 }
 
+// provided says whether a pod has room of its own that it only has to wait for: the last plan sends it to a node that the
+// scheduler's filters will let it have, or its machine is on the way. It takes none from others, who would need another machine
+// while the pod's own stays empty.
+func (l *Live) provided(uid types.UID) bool {
+	claim := l.claims.keeper(uid)
+	return l.expected[uid] != "" || claim != nil && InFlight(claim)
+}
+
 // takeOver finds a node for a pod in room that is kept for pods of lower priority; empty when there is none. Those whose
 // room is taken are counted out by oust once the hold stands, and planned for again.
 func (l *Live) takeOver(p *Pod, offered []*entry) string {

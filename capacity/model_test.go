@@ -256,7 +256,7 @@ func (m *model) ousted(uid types.UID) bool {
 
 // mayTakeOver says whether a pod fits in room that is kept for pods of lower priority.
 func (m *model) mayTakeOver(p *corev1.Pod, name string) bool {
-	if m.expected[p.UID] != "" {
+	if c := m.keeper(p.UID); m.expected[p.UID] != "" || c != nil && InFlight(c) {
 		return false // its own room is kept
 	}
 	n := m.nodes[name]

@@ -69,7 +69,7 @@ func (l *Live) Place(ctx context.Context, call Call) (Placement, error) {
 	if node == "" {
 		node, no = l.choose(p, offered, offer)
 	}
-	if node == "" && l.expected[p.UID] == "" { // else its own room is kept, and the scheduler's filters will let it there
+	if node == "" && !l.provided(p.UID) {
 		node = l.takeOver(p, offered)
 	}
 	if err := ctx.Err(); err != nil {
