@@ -84,15 +84,18 @@ func (w *World) populate() {
 		w.api.publish(change{fresh: set})
 		w.pods.daemons = append(w.pods.daemons, &daemon{set: set, rule: capacity.NewDaemon(set)})
 	}
+	for _, p := range o.Pods { // before their nodes, whose DaemonSets look for the pods that they have there
+		if p.Spec.NodeName != "" {
+			w.api.createPod(p.DeepCopy())
+		}
+	}
 	for _, n := range o.Nodes {
 		w.api.createNode(n.DeepCopy())
 	}
 	for _, p := range o.Pods {
 		if p.Spec.NodeName == "" {
 			w.pods.arrive(Arrival{At: w.start.Sub(Zero), Pod: p})
-			continue
 		}
-		w.api.createPod(p.DeepCopy())
 	}
 }
 

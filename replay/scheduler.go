@@ -92,7 +92,7 @@ func (s *scheduler) seePod(c change, p *corev1.Pod) {
 		s.event(c, p.Spec.NodeName, c.gone() || finished(p))
 		return
 	}
-	if p.Spec.SchedulerName != s.name {
+	if p.Spec.SchedulerName != s.name || len(p.Spec.SchedulingGates) > 0 { // SchedulingGates keeps it out of the queue
 		return
 	}
 	old, known := s.pods[p.UID]

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 )
@@ -65,4 +68,29 @@ func TestFailuresOfTheBackend(t *testing.T) {
 			require.Empty(t, w.Ends())
 		})
 	}
+}
+
+// A cluster that was saved has its DaemonSets' pods already: no node gets a second one.
+func TestNodesKeepTheDaemonPodsTheyHave(t *testing.T) {
+	set := daemonSet("agent", "1", "1Gi")
+	set.UID = "agent"
+	there := pod("agent-x", "1", "1Gi")
+	there.Spec.NodeName, there.Spec.SchedulerName = "a", corev1.DefaultSchedulerName
+	there.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+	w := newWorld(t, Options{
+		Pools: noGrowth, Nodes: []*corev1.Node{onNode("a", "4", "8Gi"), onNode("b", "4", "8Gi")}, Pods: []*corev1.Pod{there},
+		DaemonSets: []*appsv1.DaemonSet{set},
+	})
+	w.RunUntil(Zero.Add(time.Minute))
+	require.Len(t, w.api.podsOn("a"), 1)
+	require.Len(t, w.api.podsOn("b"), 1)
+}
+
+// SchedulingGates keeps a pod out of the queue.
+func TestGatedPodsAreNotTried(t *testing.T) {
+	p := pod("gated", "1", "1Gi")
+	p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.org/wait"}}
+	w := newWorld(t, Options{Pools: noGrowth, Nodes: []*corev1.Node{onNode("a", "4", "8Gi")}}, Arrival{Pod: p})
+	w.RunUntil(Zero.Add(10 * time.Minute))
+	require.Zero(t, w.Summary().Scheduler.Attempts)
 }

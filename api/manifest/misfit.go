@@ -167,6 +167,8 @@ func expectation(t reflect.Type) string {
 		return "a time such as 2026-01-31T13:30:00Z"
 	case reflect.TypeFor[metav1.Duration]():
 		return "a duration such as 90s or 10m"
+	case reflect.TypeFor[Moment]():
+		return "a duration such as 90m or 24h, or a time of the day such as 08:00"
 	case reflect.TypeFor[intstr.IntOrString]():
 		return "a whole number or a text"
 	}

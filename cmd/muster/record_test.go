@@ -124,11 +124,11 @@ func TestReplayOfARecording(t *testing.T) {
 	require.FileExists(t, other)
 
 	for want, args := range map[string][]string{
-		"give --trace FILE or --recording FOLDER": {"replay"},
-		"give one of them":                        {"replay", "--recording", folder, "--trace", "x"},
-		"--pools is missing":                      {"replay", "--trace", "x"},
-		"--nodes, --from and --until":             {"replay", "--recording", folder, "--from", "5"},
-		"no file of a recording":                  {"replay", "--recording", t.TempDir()},
+		"give --trace FILE, --manifests FILE": {"replay"},
+		"give one of them":                    {"replay", "--recording", folder, "--trace", "x"},
+		"--pools is missing":                  {"replay", "--trace", "x"},
+		"--from and --until are for traces":   {"replay", "--recording", folder, "--from", "5"},
+		"no file of a recording":              {"replay", "--recording", t.TempDir()},
 	} {
 		stderr.Reset()
 		require.Equal(t, 1, run(t.Context(), args, &stdout, &stderr))

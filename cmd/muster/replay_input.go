@@ -27,8 +27,11 @@ type input interface {
 
 // openInput reads a recording at once; a trace is read by every world for itself, so that none waits for another.
 func (f *replayFlags) openInput() (input, error) {
-	if f.recording == "" {
+	switch {
+	case f.trace != "":
 		return &traceInput{flags: f}, nil
+	case len(f.manifests) > 0:
+		return f.openManifests()
 	}
 	r, err := replay.ReadRecording(f.recording)
 	if err != nil {
@@ -152,15 +155,23 @@ func readReplayNodes(f replayFlags, o *replay.Options) error {
 
 // checkInput refuses flags that do not go together.
 func (f *replayFlags) checkInput() error {
+	given := 0
+	for _, is := range []bool{f.trace != "", f.recording != "", len(f.manifests) > 0} {
+		given += map[bool]int{true: 1}[is]
+	}
 	switch {
-	case f.trace == "" && f.recording == "":
-		return errors.New("give --trace FILE or --recording FOLDER")
-	case f.trace != "" && f.recording != "":
-		return errors.New("--trace and --recording: give one of them")
-	case f.trace != "" && len(f.pools) == 0:
-		return errors.New("--pools is missing: a trace knows no pools")
-	case f.recording != "" && (f.nodes != "" || f.from != 0 || f.until != 0):
-		return errors.New("--nodes, --from and --until are for traces: a recording has its own nodes and is replayed as a whole")
+	case given == 0:
+		return errors.New("give --trace FILE, --manifests FILE with --shape FILE, or --recording FOLDER")
+	case given > 1:
+		return errors.New("--trace, --manifests and --recording: give one of them")
+	case (f.shape != "") != (len(f.manifests) > 0):
+		return errors.New("--manifests and --shape: give both or neither: a manifest does not say when its pods come and go")
+	case f.recording == "" && len(f.pools) == 0:
+		return errors.New("--pools is missing: only a recording knows pools")
+	case f.recording != "" && f.nodes != "":
+		return errors.New("--nodes is for traces and manifests: a recording has its own nodes")
+	case f.trace == "" && (f.from != 0 || f.until != 0):
+		return errors.New("--from and --until are for traces: a recording, or a shape, is replayed as a whole")
 	}
 	return nil
 }

@@ -14,7 +14,10 @@ import (
 	"github.com/muster-sh/muster/replay"
 )
 
-const replayData = "../../testdata/replay/"
+const (
+	replayData = "../../testdata/replay/"
+	shop       = replayData + "shaped/apps.yaml"
+)
 
 func replayArgs(more ...string) []string {
 	return append([]string{"replay", "--pools", replayData + "pools.yaml", "--trace", replayData + "mixed.csv"}, more...)
@@ -36,6 +39,31 @@ func TestReplayPrintsASummary(t *testing.T) {
 	require.GreaterOrEqual(t, s.Start, 1000.0)
 	require.Less(t, s.Pods.Arrived, 40)
 	require.False(t, s.Interrupted)
+}
+
+func TestReplayOfManifestsWithAShape(t *testing.T) {
+	args := []string{"replay", "--pools", replayData + "pools.yaml", "--manifests", shop, "--shape", replayData + "shaped/day.yaml", "--seed", "7", "-o", "json"}
+	var first, again, stderr bytes.Buffer
+	require.Zero(t, run(t.Context(), args, &first, &stderr), stderr.String())
+	require.Equal(t, "the shape makes 321 pods in 48h0m0s\n", stderr.String())
+	var s replay.Summary
+	require.NoError(t, json.Unmarshal(first.Bytes(), &s))
+	require.Equal(t, 321, s.Pods.Arrived)
+	require.Equal(t, s.Pods.Arrived, s.Pods.Finished+s.Pods.Left)
+	require.Zero(t, run(t.Context(), args, &again, &stderr), stderr.String())
+	require.Equal(t, first.String(), again.String())
+
+	broken := filepath.Join(t.TempDir(), "apps.yaml")
+	text, err := os.ReadFile(shop)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(broken, bytes.Replace(text, []byte("replicas: 2"), []byte("replicas: -2"), 1), 0o600))
+	args[4] = broken
+	require.Equal(t, 1, run(t.Context(), args, &again, &stderr))
+	require.Contains(t, stderr.String(), broken+":6: spec.replicas: Invalid value: -2: use a whole number from 0 to 100000")
+	stderr.Reset()
+	require.Zero(t, run(t.Context(), append(args, "--lenient"), &again, &stderr), stderr.String())
+	require.Contains(t, stderr.String(), "left out 1 mistakes of manifests:\n"+broken+":6")
+	require.Contains(t, stderr.String(), "left out 1 entries of the shape")
 }
 
 func TestReplayOnASavedCluster(t *testing.T) {
@@ -70,23 +98,27 @@ func TestReplayNamesWhatIsWrong(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.csv")
 	require.NoError(t, os.WriteFile(bad, []byte("arrival_s,name,cpu_milli,memory_mib\n1,a,1,1\n2,b,x,1\n"), 0o600))
 	for want, args := range map[string][]string{
-		`cpu_milli "x": use a whole number`: {"replay", "--pools", replayData + "pools.yaml", "--trace", bad},
-		"--output \"yaml\"":                 replayArgs("--output", "yaml"),
-		"--gpu \"half\"":                    replayArgs("--gpu", "half"),
-		"--until 5":                         replayArgs("--from", "6", "--until", "5"),
-		"--from -1":                         replayArgs("--from", "-1"),
-		"--progress \"maybe\"":              replayArgs("--progress", "maybe"),
-		"read --pools":                      {"replay", "--pools", bad, "--trace", bad},
-		"read --nodes":                      replayArgs("--nodes", bad),
-		"--wait \"median\"":                 replayArgs("--wait", "median"),
-		"--sweep idleAfter: use FIELD=":     replayArgs("--sweep", "idleAfter"),
-		"--sweep idleAfter=1m,: a value":    replayArgs("--sweep", "idleAfter=1m,"),
-		"did you mean idleAfter":            replayArgs("--sweep", "idleafter=1m"),
-		"must be a duration":                replayArgs("--sweep", "idleAfter=5"),
-		"that makes 65 policies":            replayArgs("--sweep", "weight="+strings.Repeat("1,", 64)+"1"),
-		"two policies are called \"pools\"": replayArgs("--pools", replayData+"pools.yaml"),
-		"--html":                            replayArgs("--html", "/dev/null/x"),
-		"no such file":                      {"replay", "--pools", replayData + "pools.yaml", "--trace", "nowhere.csv"},
+		`cpu_milli "x": use a whole number`:  {"replay", "--pools", replayData + "pools.yaml", "--trace", bad},
+		"--output \"yaml\"":                  replayArgs("--output", "yaml"),
+		"--gpu \"half\"":                     replayArgs("--gpu", "half"),
+		"--until 5":                          replayArgs("--from", "6", "--until", "5"),
+		"--from -1":                          replayArgs("--from", "-1"),
+		"--progress \"maybe\"":               replayArgs("--progress", "maybe"),
+		"read --pools":                       {"replay", "--pools", bad, "--trace", bad},
+		"read --nodes":                       replayArgs("--nodes", bad),
+		"--wait \"median\"":                  replayArgs("--wait", "median"),
+		"--sweep idleAfter: use FIELD=":      replayArgs("--sweep", "idleAfter"),
+		"--sweep idleAfter=1m,: a value":     replayArgs("--sweep", "idleAfter=1m,"),
+		"did you mean idleAfter":             replayArgs("--sweep", "idleafter=1m"),
+		"must be a duration":                 replayArgs("--sweep", "idleAfter=5"),
+		"that makes 65 policies":             replayArgs("--sweep", "weight="+strings.Repeat("1,", 64)+"1"),
+		"two policies are called \"pools\"":  replayArgs("--pools", replayData+"pools.yaml"),
+		"--manifests and --shape: give both": {"replay", "--pools", replayData + "pools.yaml", "--manifests", bad},
+		"give one of them":                   replayArgs("--manifests", bad, "--shape", bad),
+		"read --manifests":                   {"replay", "--pools", replayData + "pools.yaml", "--manifests", bad, "--shape", bad},
+		"read --shape":                       {"replay", "--pools", replayData + "pools.yaml", "--manifests", shop, "--shape", shop},
+		"--html":                             replayArgs("--html", "/dev/null/x"),
+		"no such file":                       {"replay", "--pools", replayData + "pools.yaml", "--trace", "nowhere.csv"},
 	} {
 		var stdout, stderr bytes.Buffer
 		require.Equal(t, 1, run(t.Context(), args, &stdout, &stderr), args)
