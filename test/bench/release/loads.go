@@ -55,6 +55,11 @@ func generalPools() []*v1alpha1.NodePool {
 	return []*v1alpha1.NodePool{pool("general", 200, nil, shape("eight", 8, 32, 0), shape("sixteen", 16, 64, 0))}
 }
 
+// eightCores is what is bought of those: pods come a few at a time, and the small machine wastes less.
+func eightCores() []*v1alpha1.NodePool {
+	return []*v1alpha1.NodePool{pool("general", 200, nil, shape("eight", 8, 32, 0))}
+}
+
 // clusterPools has the machines of the production cluster, by their GPU.
 func clusterPools() []*v1alpha1.NodePool {
 	pools := []*v1alpha1.NodePool{pool("cpu", 300, nil, shape("c32", 32, 256, 0), shape("c64", 64, 512, 0), shape("c96", 96, 512, 0))}

@@ -3,6 +3,7 @@ package release
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,6 +18,8 @@ import (
 )
 
 var openb = flag.String("openb", "", "folder with pods.csv of a production cluster; without it, the generated load alone is measured")
+
+var seeds = flag.Uint("seeds", 1, "how many generated loads")
 
 // dense is where the dense part of that trace begins.
 const dense = 10_014_946 * time.Second
@@ -43,6 +46,11 @@ func tight(s *v1alpha1.ScaleDown) {
 // nobody waits longer for it.
 func BenchmarkRelease(b *testing.B) {
 	for _, l := range loads(b) {
+		b.Run(l.name+"/bound", func(b *testing.B) {
+			for b.Loop() {
+				b.ReportMetric(bound(b, l), "node-h")
+			}
+		})
 		for _, rule := range rules {
 			b.Run(l.name+"/"+rule.name, func(b *testing.B) {
 				for b.Loop() {
@@ -60,20 +68,36 @@ func BenchmarkRelease(b *testing.B) {
 	}
 }
 
-// demand is a load, and the pools it is for.
+// demand is a load, and the pools it is for. Where machines of some shapes only are bought, a bound is to count in those.
 type demand struct {
-	name  string
-	trace []byte
-	pools func() []*v1alpha1.NodePool
-	from  time.Duration
+	name   string
+	trace  []byte
+	pools  func() []*v1alpha1.NodePool
+	bought func() []*v1alpha1.NodePool
+	from   time.Duration
+}
+
+func bound(t testing.TB, d demand) float64 {
+	t.Helper()
+	pools := d.bought()
+	trace, err := load(d.name, bytes.NewReader(d.trace), pools, d.from)
+	require.NoError(t, err)
+	hours, err := Bound(trace, pools)
+	require.NoError(t, err)
+	return hours
 }
 
 func loads(b *testing.B) []demand {
-	all := []demand{{name: "day-night", trace: dayAndNight(1), pools: generalPools}}
+	var all []demand
+	for seed := range uint64(*seeds) {
+		all = append(all, demand{
+			name: fmt.Sprintf("day-night-%d", seed+1), trace: dayAndNight(seed + 1), pools: generalPools, bought: eightCores,
+		})
+	}
 	if *openb != "" {
 		data, err := os.ReadFile(filepath.Join(*openb, "pods.csv"))
 		require.NoError(b, err)
-		all = append(all, demand{name: "openb", trace: data, pools: clusterPools, from: dense})
+		all = append(all, demand{name: "openb", trace: data, pools: clusterPools, bought: clusterPools, from: dense})
 	}
 	return all
 }
