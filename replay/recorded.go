@@ -34,6 +34,8 @@ type Recorded struct {
 	// Delays are DefaultDelays with nodes that become ready as fast as the recorded ones did (in the median).
 	Delays  Delays
 	Damages []recording.Damage
+	// Skipped counts the objects that a lenient reader left out.
+	Skipped int
 
 	arrivals []Arrival
 }
@@ -50,9 +52,15 @@ func (r *Recorded) Load() Load { return &arrivals{r.arrivals} }
 
 // ReadRecording reads a recording. Pods of Muster's schedulers arrive as they did. Those of a Deployment or a StatefulSet
 // leave when they left; others run as long as they ran. Pods that stood on Muster's machines at the beginning arrive then.
-func ReadRecording(path string) (*Recorded, error) {
+func ReadRecording(path string) (*Recorded, error) { return readRecording(path, false) }
+
+// ReadRecordingLenient is ReadRecording, but leaves out objects that cannot be read, and counts them.
+func ReadRecordingLenient(path string) (*Recorded, error) { return readRecording(path, true) }
+
+func readRecording(path string, lenient bool) (*Recorded, error) {
 	m := &memory{
-		pods: map[types.UID]*recordedPod{}, nodes: map[types.UID]*corev1.Node{}, claims: map[types.UID]*recordedClaim{},
+		lenient: lenient,
+		pods:    map[types.UID]*recordedPod{}, nodes: map[types.UID]*corev1.Node{}, claims: map[types.UID]*recordedClaim{},
 		pools: map[types.UID]*v1alpha1.NodePool{}, providers: map[types.UID]*v1alpha1.Provider{},
 		daemons: map[types.UID]*appsv1.DaemonSet{}, ours: sets.New[string](),
 	}
@@ -64,7 +72,7 @@ func ReadRecording(path string) (*Recorded, error) {
 		return nil, fmt.Errorf("read the recording: %s: no NodePool in it", path)
 	}
 	r := m.recorded()
-	r.Damages = damages
+	r.Damages, r.Skipped = damages, m.skipped
 	return r, nil
 }
 

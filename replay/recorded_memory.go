@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 
 // memory is what a recording came to so far.
 type memory struct {
+	lenient bool
+	skipped int // objects that could not be read
+
 	run      int // of how many processes this is
 	id       string
 	from, to time.Time
@@ -71,6 +75,15 @@ func (m *memory) see(e recording.Entry) error {
 	if e.Object == nil {
 		return nil
 	}
+	err := m.seeObject(e)
+	if err != nil && m.lenient {
+		m.skipped++
+		return nil
+	}
+	return err
+}
+
+func (m *memory) seeObject(e recording.Entry) error {
 	switch e.Object.Kind {
 	case "Pod":
 		return decodeInto(e, m.seePod)
@@ -97,8 +110,13 @@ const listed = 5 * time.Second
 
 func decodeInto[T any](e recording.Entry, take func(o *T, at time.Time, gone bool)) error {
 	o := new(T)
-	if err := json.Unmarshal(e.Object.Body, o); err != nil {
-		return fmt.Errorf("%s: %w", e.Object.Kind, err)
+	err := json.Unmarshal(e.Object.Body, o)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return fmt.Errorf("%s: %s: a %s: use a value of type %s", e.Object.Kind, wrong.Field, wrong.Value, wrong.Type)
+	case err != nil:
+		return fmt.Errorf("%s: %w: use an object as muster serve --record writes it", e.Object.Kind, err)
 	}
 	take(o, e.At, e.Object.Gone)
 	return nil

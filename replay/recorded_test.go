@@ -1,8 +1,13 @@
 package replay
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
+	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -115,4 +120,26 @@ func TestPodsOfARecordingLoseTheirClaims(t *testing.T) {
 	w := newWorld(t, Options{Pools: noGrowth, Nodes: []*corev1.Node{onNode("a", "4", "8Gi")}}, a)
 	w.RunUntil(Zero.Add(time.Minute))
 	require.Equal(t, "a", nodeOfPod(w, "db"))
+}
+
+// A bad object names file, line, field and what is accepted; a lenient reader leaves it out and counts it.
+func TestBadObjectsOfARecording(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "r-000001.muster.jsonl.gz")
+	var text bytes.Buffer
+	zip := gzip.NewWriter(&text)
+	_, err := io.WriteString(zip, `{"schema":"muster.sh/recording/v1","recording":"r","file":1,"started":"2026-01-01T00:00:00Z","version":"v","place":["muster"]}
+{"t":"2026-01-01T00:00:00Z","object":{"kind":"NodePool","body":{"metadata":{"name":"p","uid":"p"},"spec":{"provider":"sim","limits":{"maxNodes":1}}}}}
+{"t":"2026-01-01T00:00:01Z","object":{"kind":"Pod","body":{"metadata":{"name":"a","uid":"a"},"spec":{"priority":"high","schedulerName":"muster"}}}}
+{"t":"2026-01-01T00:00:01Z","object":{"kind":"Pod","body":{"metadata":{"name":"b","uid":"b"},"spec":{"schedulerName":"muster"}}}}
+`)
+	require.NoError(t, err)
+	require.NoError(t, zip.Close())
+	require.NoError(t, os.WriteFile(file, text.Bytes(), 0o600))
+	_, err = ReadRecording(folder)
+	require.EqualError(t, err, "read the recording: "+file+":3: Pod: spec.priority: a string: use a value of type int32")
+	r, err := ReadRecordingLenient(folder)
+	require.NoError(t, err)
+	require.Equal(t, 1, r.Skipped)
+	require.Len(t, r.arrivals, 1)
 }

@@ -33,7 +33,11 @@ func (f *replayFlags) openInput() (input, error) {
 	case len(f.manifests) > 0:
 		return f.openManifests()
 	}
-	r, err := replay.ReadRecording(f.recording)
+	read := replay.ReadRecording
+	if f.lenient {
+		read = replay.ReadRecordingLenient
+	}
+	r, err := read(f.recording)
 	if err != nil {
 		return nil, fmt.Errorf("--recording: %w", err)
 	}
@@ -120,6 +124,9 @@ func (i *recordedInput) tell(stderr io.Writer) {
 	}
 	fmt.Fprintf(stderr, "the recording of %s saw %d machines bought and %d released\n",
 		i.recorded.To.Sub(i.recorded.From).Round(time.Second), bought, released)
+	if n := i.recorded.Skipped; n > 0 {
+		fmt.Fprintf(stderr, "left out %d objects of the recording that cannot be read\n", n)
+	}
 	for _, d := range i.recorded.Damages {
 		fmt.Fprintf(stderr, "%v: read up to there\n", d)
 	}
