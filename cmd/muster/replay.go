@@ -130,6 +130,9 @@ func runReplay(ctx context.Context, f replayFlags, stdout, stderr io.Writer) err
 	if err != nil && !interrupted {
 		return err
 	}
+	if interrupted {
+		fmt.Fprintln(stderr, "interrupted: what was seen until then is kept")
+	}
 	in.tell(stderr)
 	comparison, lines := compareWorlds(runs, worlds, replay.WaitFigure(f.wait), interrupted)
 	if f.html != "" {

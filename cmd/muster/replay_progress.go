@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -56,7 +57,10 @@ func (p *progress) run(ctx context.Context, i int, world *replay.World) error {
 	for {
 		slice, cancel := context.WithTimeout(ctx, redrawEvery)
 		err := world.Run(slice)
-		over := slice.Err() == nil || ctx.Err() != nil
+		if errors.Is(err, context.DeadlineExceeded) { // of the slice, which may end in the moment of an interruption
+			err = ctx.Err()
+		}
+		over := err != nil || slice.Err() == nil || world.Ended()
 		cancel()
 		p.tell(i, world.Status(), over)
 		if over {
