@@ -160,7 +160,7 @@ func TestEveryFileIsInAKustomization(t *testing.T) {
 		}
 	}
 	for file := range all {
-		example := file == filepath.FromSlash("guard/scheduler-config.yaml") || file == filepath.FromSlash("shadow/called/scheduler-config.yaml")
+		example := file == filepath.FromSlash("guard/scheduler-config.yaml") || file == filepath.FromSlash("shadow-called/scheduler-config.yaml")
 		require.True(t, named[file] || example || filepath.Base(file) == "kustomization.yaml", "%s: no kustomization names it", file)
 	}
 }

@@ -53,7 +53,7 @@ func TestAShadowIsASoleRestrictedPodThatOnlyLooks(t *testing.T) {
 	c := pod.Containers[0]
 	require.True(t, *c.SecurityContext.ReadOnlyRootFilesystem)
 	require.Equal(t, []corev1.Capability{"ALL"}, c.SecurityContext.Capabilities.Drop)
-	called := only[appsv1.Deployment](t, all, "shadow/called/deployment.yaml")
+	called := only[appsv1.Deployment](t, all, "shadow-called/deployment.yaml")
 	require.Equal(t, d.Name, called.Name)
 	require.Subset(t, called.Spec.Template.Spec.Containers[0].Args, c.Args, "a list of arguments is replaced as a whole")
 	require.Contains(t, c.Args, "--shadow")
@@ -61,7 +61,7 @@ func TestAShadowIsASoleRestrictedPodThatOnlyLooks(t *testing.T) {
 
 func TestTheShadowExampleDiffersFromTheGuardsByItsNameOnly(t *testing.T) {
 	all := shipped(t)
-	e := only[schedulerv1.KubeSchedulerConfiguration](t, all, "shadow/called/scheduler-config.yaml").Extenders[0]
+	e := only[schedulerv1.KubeSchedulerConfiguration](t, all, "shadow-called/scheduler-config.yaml").Extenders[0]
 	guard := only[schedulerv1.KubeSchedulerConfiguration](t, all, "guard/scheduler-config.yaml").Extenders[0]
 	require.True(t, e.Ignorable)
 	guard.URLPrefix = strings.ReplaceAll(guard.URLPrefix, "//muster.", "//muster-shadow.")

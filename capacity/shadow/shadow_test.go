@@ -319,3 +319,13 @@ func TestRunFollowsTheWallClockUntilItIsEnded(t *testing.T) {
 		require.Len(t, w.shadow.Report(time.Now()).Machines, 1)
 	})
 }
+
+// A pod waits that does not fit on the idle node, and nothing changes for the rest of the story.
+func TestAnIdleNodeIsReleasedWhileAMachineForOthersIsOnItsWay(t *testing.T) {
+	w := newWorld(t)
+	w.node("idle", func(n *corev1.Node) { n.Status.Allocatable = resources("2", "4Gi") })
+	w.pod("large", "3", "")
+	r := w.pass(30 * time.Minute)
+	require.Len(t, r.Machines, 1)
+	require.Len(t, r.Nodes, 1)
+}

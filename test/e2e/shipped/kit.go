@@ -14,13 +14,13 @@ import (
 // Kit is Muster installed in a control plane: objects applied, accounts ready, nothing running.
 type Kit struct {
 	Plane *controlplane.Plane
-	// Placed and Guard are the two shipped Deployments.
-	Placed, Guard Deployment
+	// Placed, Guard and Shadow are the shipped Deployments.
+	Placed, Guard, Shadow Deployment
 
 	program string // muster
 }
 
-// Install applies deploy/crds and deploy/rbac and makes a kubeconfig for each of the two shipped
+// Install applies deploy/crds and deploy/rbac and makes a kubeconfig for each of the shipped
 // ServiceAccounts.
 func Install(ctx context.Context, plane *controlplane.Plane) (k *Kit, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -34,6 +34,7 @@ func Install(ctx context.Context, plane *controlplane.Plane) (k *Kit, err error)
 		{"wait", "--for=condition=Established", "--timeout=30s", "crd",
 			"nodepools.muster.sh", "nodeclaims.muster.sh", "providers.muster.sh", "hosts.muster.sh"},
 		{"apply", "-k", k.path("deploy/rbac")},
+		{"apply", "-f", k.path("deploy/shadow/account.yaml")},
 	} {
 		if _, err := plane.Kubectl(ctx, command...); err != nil {
 			return nil, fmt.Errorf("install: %w", err)
@@ -43,6 +44,9 @@ func Install(ctx context.Context, plane *controlplane.Plane) (k *Kit, err error)
 		return nil, fmt.Errorf("install: %w", err)
 	}
 	if k.Guard, err = k.readDeployment(ctx, "deploy/guard"); err != nil {
+		return nil, fmt.Errorf("install: %w", err)
+	}
+	if k.Shadow, err = k.readDeployment(ctx, "deploy/shadow-called"); err != nil {
 		return nil, fmt.Errorf("install: %w", err)
 	}
 	return k, nil

@@ -62,20 +62,32 @@ func (s *Stage) Place(o ReplicaOptions) *Replica {
 // Guarded is an existing scheduler with a guard-mode Muster as its extender. The two know each other by certificates.
 func (s *Stage) Guarded(o ReplicaOptions) *Replica {
 	s.T.Helper()
+	return s.called("guard", s.Kit.Guard, o)
+}
+
+// Shadowed is an existing scheduler with a Muster that only looks.
+func (s *Stage) Shadowed(flags ...string) *shipped.Service {
+	s.T.Helper()
+	return s.called("shadow", s.Kit.Shadow, ReplicaOptions{Flags: flags}).Muster
+}
+
+// called starts a Muster, and a scheduler that calls it over mutual TLS.
+func (s *Stage) called(name string, d shipped.Deployment, o ReplicaOptions) *Replica {
+	s.T.Helper()
 	endpoint, err := shipped.NewEndpoint(true)
 	require.NoError(s.T, err)
 	server, err := s.Plane.CA.Issue(s.Namespace+"-muster", "muster")
 	require.NoError(s.T, err)
 	caller, err := s.Plane.CA.Issue(s.Namespace+"-scheduler", "kube-scheduler")
 	require.NoError(s.T, err)
-	config, err := shipped.LoadSchedulerConfig(s.Kit.Guard.SchedulerConfigFile, shipped.Wiring{
+	config, err := shipped.LoadSchedulerConfig(d.SchedulerConfigFile, shipped.Wiring{
 		Kubeconfig: s.Plane.SchedulerKubeconfig, Extender: s.between(endpoint.URL, o.Record, &mutual{server, caller}),
 		CA: s.Plane.CA.CAFile, Cert: caller.CertFile, Key: caller.KeyFile,
 	})
 	require.NoError(s.T, err)
-	r := &Replica{name: "guard", stage: s}
+	r := &Replica{name: name, stage: s}
 	r.Muster, err = s.Kit.StartMuster(endpoint, shipped.MusterOptions{
-		Name: "guard-muster", Logs: s.Logs, Deployment: s.Kit.Guard,
+		Name: name + "-muster", Logs: s.Logs, Deployment: d,
 		Flags: append([]string{
 			"--tls-cert-file=" + server.CertFile, "--tls-private-key-file=" + server.KeyFile,
 			"--client-ca-file=" + s.Plane.CA.CAFile,
@@ -83,7 +95,7 @@ func (s *Stage) Guarded(o ReplicaOptions) *Replica {
 	})
 	s.serves(r.Muster, err)
 	r.Scheduler, err = s.Kit.StartScheduler(shipped.SchedulerOptions{
-		Name: "guard-scheduler", Logs: s.Logs, Config: config.WithoutLeaderElection(),
+		Name: name + "-scheduler", Logs: s.Logs, Config: config.WithoutLeaderElection(),
 	})
 	s.serves(r.Scheduler, err)
 	return r
