@@ -24,17 +24,19 @@ func (p *Pod) shy() bool { return p.repels() || p.Ask.Rules.Spreads() }
 // repels says whether a pod may keep any other off its node, whichever of them comes first.
 func (p *Pod) repels() bool { return len(p.Ask.Ports) > 0 || p.Ask.Rules.Avoids() }
 
-// companyFor is what to keep free for others when a pod is placed; nil where nothing is. Pods just like it do not count:
-// which of them goes where makes no difference.
+// companyFor is what to keep free for others when a pod is placed; nil where nothing is. Pods just like it do not count,
+// since it makes no difference which of them goes where, unless it has a place of its own: that may be on a machine that comes
+// later, and would be anybody's when the other looks for it.
 func (l *Live) companyFor(p *Pod) *company {
 	if l.reserving == 0 || l.shy == 0 && !p.repels() {
 		return nil
 	}
-	c := &company{}
+	c, provided := &company{}, l.provided(p.UID)
 	known := map[classKey]rivalry{}
 	for e := range l.keeping {
 		for _, other := range e.kept {
-			if e.Object == nil || other.Priority < p.Priority || other.UID == p.UID || !p.repels() && !other.shy() || twins(p, other) {
+			if e.Object == nil || other.Priority < p.Priority || other.UID == p.UID || !p.repels() && !other.shy() ||
+				!provided && twins(p, other) {
 				continue
 			}
 			key := classKey{ask: other.Ask, namespace: other.Namespace, labels: other.Labels}
@@ -44,7 +46,7 @@ func (l *Live) companyFor(p *Pod) *company {
 				known[key] = r
 			}
 			c.keep(e, r.apart, portsClash(p.Ask, other.Ask))
-			if len(r.tilts) > 0 && l.comesBefore(other.UID, p.UID) {
+			if len(r.tilts) > 0 && !twins(p, other) && l.comesBefore(other.UID, p.UID) {
 				c.tilt(e, r.tilts)
 			}
 		}

@@ -107,6 +107,18 @@ func TestAPodWaitsForThoseWhoseSpreadItWouldTilt(t *testing.T) {
 	}
 }
 
+// Two pods that nobody can tell apart take a port each, and one of them has a machine of its own on the way: it leaves the
+// node to the other.
+func TestAPodWithAMachineOnTheWayLeavesTheNodeToItsTwin(t *testing.T) {
+	s := companyScene(onPort(makePod("a", "cpu", "1"), 80))
+	twin := onPort(makePod("b", "cpu", "1"), 80)
+	s.pods(unscheduled(twin, corev1.PodReasonUnschedulable))
+	s.SetClaim(inState(makeClaim("coming", "", "b"), v1alpha1.ClaimJoining))
+	require.Empty(t, s.place(twin, "first").Node)
+	s.ForgetClaim("coming", "uid-coming")
+	require.Equal(t, "first", s.place(twin, "first").Node, "which of them goes there makes no difference")
+}
+
 // A pod whose own room the scheduler's filters do not let it have yet takes nobody else's.
 func TestAPodWithRoomOfItsOwnTakesOverNoneOfOthers(t *testing.T) {
 	small := makePod("small", "cpu", "6")

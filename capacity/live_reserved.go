@@ -153,11 +153,12 @@ func (l *Live) isOusted(uid types.UID, claim *v1alpha1.NodeClaim) bool {
 }
 
 // provided says whether a pod has room of its own that it only has to wait for: the last plan sends it to a node that the
-// scheduler's filters will let it have, or its machine is on the way. It takes none from others, who would need another machine
-// while the pod's own stays empty.
+// scheduler's filters will let it have, or a machine keeps room for it. It takes none from others, who would need another
+// machine while the pod's own stays empty.
 func (l *Live) provided(uid types.UID) bool {
 	claim := l.claims.keeper(uid)
-	return l.expected[uid] != "" || claim != nil && InFlight(claim)
+	return l.expected[uid] != "" || claim != nil && (InFlight(claim) ||
+		slices.ContainsFunc(l.claimed[claim.Name], func(e *entry) bool { return e.keepsFor(uid) }))
 }
 
 // takeOver finds a node for a pod in room that is kept for pods of lower priority; empty when there is none. Those whose

@@ -259,6 +259,11 @@ func (m *model) mayTakeOver(p *corev1.Pod, name string) bool {
 	if c := m.keeper(p.UID); m.expected[p.UID] != "" || c != nil && InFlight(c) {
 		return false // its own room is kept
 	}
+	for _, n := range m.nodes {
+		if slices.ContainsFunc(m.kept(n), func(own *corev1.Pod) bool { return own.UID == p.UID }) {
+			return false
+		}
+	}
 	n := m.nodes[name]
 	if n == nil || m.stage(n) != Open {
 		return false
