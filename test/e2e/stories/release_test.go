@@ -60,7 +60,9 @@ func newSparse(t *testing.T, drainTimeout time.Duration) *sparse {
 }
 
 // replicas is a ReplicaSet of one pod of scheduler muster.
-func (s *sparse) replicas(name string, requests corev1.ResourceList) { replicas(s.Stage, name, 1, requests) }
+func (s *sparse) replicas(name string, requests corev1.ResourceList) {
+	replicas(s.Stage, name, 1, requests)
+}
 
 // replicas is a ReplicaSet of pods of scheduler muster.
 func replicas(s *stage.Stage, name string, n int32, requests corev1.ResourceList) {
