@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,14 +96,30 @@ func race(s *stage.Stage, r *witness.Releases, edits ...func(*corev1.Pod)) (late
 // is idle. The pause is the race: another pod may come at any step of the node's release.
 func comeAndGo(ctx context.Context, s *stage.Stage, r *witness.Releases, random *rand.Rand, name string, edits []func(*corev1.Pod)) {
 	pods := s.Plane.Client.CoreV1().Pods(s.Namespace)
-	p, err := pods.Create(ctx, s.Pod(name, stage.Resources("cpu", "1500m"), edits...), metav1.CreateOptions{})
-	if err != nil {
-		return // the race is over, or the API server is busy
+	p := create(ctx, pods, s.Pod(name, stage.Resources("cpu", "1500m"), edits...))
+	if p == nil {
+		return // the race is over
 	}
 	rest(ctx, time.Duration(random.Int64N(int64(3*time.Second))))
 	r.Ours(p.UID)
 	remove(s, pods, p.Name)
 	rest(ctx, time.Duration(random.Int64N(int64(2*time.Second))))
+}
+
+// create asks again where the API server is busy: a pod whose creation was not answered may be there, and would hold a node that
+// nobody ever empties.
+func create(ctx context.Context, pods typedcorev1.PodInterface, pod *corev1.Pod) *corev1.Pod {
+	for ctx.Err() == nil {
+		p, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			p, err = pods.Get(ctx, pod.Name, metav1.GetOptions{})
+		}
+		if err == nil {
+			return p
+		}
+		rest(ctx, time.Second)
+	}
+	return nil
 }
 
 // remove deletes a pod at once. A busy API server is asked again: a pod that is left would hold its node for ever.
