@@ -236,7 +236,8 @@ const ninety = 1.2815515655446004
 
 // duration draws how long a pod runs.
 func (x *shaping) duration() time.Duration {
-	r, d := x.told.Runs, 0.0
+	r := x.told.Runs
+	var d float64
 	switch {
 	case r.Fixed.Duration > 0:
 		d = float64(r.Fixed.Duration)
