@@ -274,7 +274,8 @@ func (t *trial) carryOut() {
 	if b == nil {
 		return
 	}
-	why, detail := Replacing, ""
+	var detail string
+	why := Replacing
 	if len(b.create) > 0 {
 		order := Replacement{Create: replacing(b.create, Consolidated, b.old...), Reason: Consolidated, Message: b.message}
 		for _, c := range b.old {
