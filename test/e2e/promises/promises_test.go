@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -22,7 +23,7 @@ import (
 func TestPlansAreKept(t *testing.T) {
 	chosen, err := world.Parse(*kinds)
 	require.NoError(t, err)
-	s := newScene(t)
+	s := newScene(t, 300*time.Millisecond)
 	for i := range uint64(*clusters) {
 		t.Run(fmt.Sprintf("cluster-%d", *first+i), func(t *testing.T) {
 			w := world.New(*first+i, chosen...)

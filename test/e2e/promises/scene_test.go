@@ -3,6 +3,7 @@ package promises
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +22,7 @@ type scene struct {
 	replica *stage.Replica
 }
 
-func newScene(t *testing.T) *scene {
+func newScene(t *testing.T, idle time.Duration) *scene {
 	s := &scene{Stage: stage.New(t, kit)}
 	for name, labels := range world.Teams() {
 		_, err := s.Plane.Client.CoreV1().Namespaces().Create(s.Ctx,
@@ -40,7 +41,7 @@ func newScene(t *testing.T) *scene {
 	}
 	s.Backend("--boot-min=3s", "--boot-median=3500ms", "--boot-max=4s", "--delete-time=0s")
 	s.Stock()
-	s.replica = s.Place(stage.ReplicaOptions{Config: patient, Flags: []string{"--settle=0s", "--batch-idle=300ms", "--batch-max=20s"}})
+	s.replica = s.Place(stage.ReplicaOptions{Config: patient, Flags: []string{"--settle=0s", "--batch-idle=" + idle.String(), "--batch-max=20s"}})
 	s.Await(*patience, "the replica to lead", func() error { return s.Leads(s.replica) })
 	return s
 }
