@@ -60,10 +60,10 @@ tidy:
 	for dir in test/bench test/browser test/e2e test/e2e/fidelity test/e2e/kube test/e2e/etcd test/e2e/kwok; do (cd $$dir && go mod tidy -diff); done
 
 generate: ## deep copies of the API types
-	$(TOOL) controller-gen object paths=./api/...
+	$(TOOL) controller-gen object paths=./api/v1alpha1
 
 manifests: generate ## the CRDs in deploy/crds
-	$(TOOL) controller-gen crd paths=./api/... output:crd:dir=deploy/crds
+	$(TOOL) controller-gen crd paths=./api/v1alpha1 output:crd:dir=deploy/crds
 	go run ./deploy/crds/bound deploy/crds
 
 # Generated files must be the ones that were committed.
