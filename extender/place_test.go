@@ -87,7 +87,7 @@ func TestPlaceFilterErrorsOfTheCore(t *testing.T) {
 	}
 }
 
-func TestPlacePrioritizePrefersTheFullerNode(t *testing.T) {
+func TestPlacePrioritizePrefersTheNodeThatStaysBusy(t *testing.T) {
 	live := smallWorld()
 	half := workload("half", "2", "1Gi")
 	half.Spec.NodeName = "open"
@@ -99,7 +99,7 @@ func TestPlacePrioritizePrefersTheFullerNode(t *testing.T) {
 	var scores extenderv1.HostPriorityList
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &scores))
 	require.Equal(t, extenderv1.HostPriorityList{
-		{Host: "bare", Score: 2}, {Host: "open", Score: 7}, {Host: "leaving", Score: 0}, {Host: "stranger", Score: 0},
+		{Host: "bare", Score: 1}, {Host: "open", Score: 8}, {Host: "leaving", Score: 0}, {Host: "stranger", Score: 0},
 	}, scores)
 }
 
