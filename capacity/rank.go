@@ -55,6 +55,9 @@ func (e *entry) rank(p *Pod, o *opinion, keeper keeper) rank {
 // tenants is how many pods are there, or on their way, that do not live and die with the node.
 func (e *entry) tenants() int { return e.guests + len(e.holds) }
 
+// Apart says whether PodTopologySpread's system defaults would rather have the two pods on different nodes.
+func (p *Pod) Apart(other *Pod) bool { return spreads(p.OwnerKind) && p.Owner == other.Owner }
+
 // spreads names the owners whose pods PodTopologySpread's system defaults keep apart.
 func spreads(kind string) bool {
 	return kind == "ReplicaSet" || kind == "StatefulSet" || kind == "ReplicationController"

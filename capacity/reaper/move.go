@@ -81,6 +81,7 @@ type mover struct {
 	*decider
 	sim       *capacity.Simulation
 	spots     []*spot
+	vacant    []*capacity.Place // open nodes without pods
 	rooms     map[string]*rooms // by pool; "" are the nodes that are nobody's
 	budgets   podBudgets
 	receiving map[string]bool
@@ -132,7 +133,9 @@ func (m *mover) findSpots() {
 		n := p.Node
 		if _, empty := m.memory.Empty[n.Name]; n.Stage != capacity.Open || going[n.Claim] || unreachable(n.Object) {
 			continue
-		} else if !empty {
+		} else if empty {
+			m.vacant = append(m.vacant, p)
+		} else {
 			m.spots = append(m.spots, &spot{Place: p})
 		}
 		m.roomsOf(n.Pool).add(n.Allocatable, p.Free)

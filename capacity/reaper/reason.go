@@ -35,6 +35,7 @@ const (
 	Growing    Reason = "Growing"    // machines are on their way, or are about to be bought: the wrong time to move pods
 	PodBudget  Reason = "PodBudget"  // a PodDisruptionBudget keeps one of its pods
 	NoRoom     Reason = "NoRoom"     // one of its pods fits nowhere else
+	Drawn      Reason = "Drawn"      // its pods fit elsewhere, and one of them would rather go to a node without pods
 	Headroom   Reason = "Headroom"   // its pods fit elsewhere, and too little would be left free
 	Receiving  Reason = "Receiving"  // pods of another node that goes move there
 	BoughtBack Reason = "BoughtBack" // the planner would buy a machine for its pods

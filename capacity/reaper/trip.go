@@ -63,13 +63,17 @@ func (m *mover) send(pods []*capacity.Pod, from *spot) (into []string, why Reaso
 	for _, pod := range pods {
 		m.sim.Remove(pod, from.Place)
 	}
-	touched := map[string]bool{}
+	touched, landed := map[string]bool{}, map[*spot][]*capacity.Pod{}
 	for _, pod := range pods {
 		again := pod.Again()
 		to := m.find(m.sim.Class(again))
 		if to == nil {
 			return nil, NoRoom, "pod " + pod.Key()
 		}
+		if rather := m.drawn(again, to, landed[to]); rather != nil {
+			return nil, Drawn, fmt.Sprintf("pod %s would rather go to node %s", pod.Key(), rather.Node.Name)
+		}
+		landed[to] = append(landed[to], pod)
 		m.sim.Put(m.sim.Class(again), to.Place, 1)
 		m.roomsOf(to.Node.Pool).take(pod.Ask.Requests)
 		touched[to.Node.Pool] = true
@@ -96,6 +100,25 @@ func (m *mover) find(c *capacity.Class) *spot {
 		}
 		if m.sim.Judge(c, s.Place).Fits {
 			return s
+		}
+	}
+	return nil
+}
+
+// drawn is the node without pods that a pod likes better than the one found for it, where others of its node have landed
+// already. The pod would go there: a node would have been emptied to fill another, and a pool that keeps nodes ready would buy
+// the next one.
+func (m *mover) drawn(pod *capacity.Pod, to *spot, landed []*capacity.Pod) *capacity.Place {
+	class := m.sim.Class(pod)
+	strict := m.sim.Strictest(class)
+	crowded := slices.ContainsFunc(slices.Concat(m.v.Pods[to.Node.Name], landed), pod.Apart)
+	likes := func(p *capacity.Place) bool { return strict == class || m.sim.Judge(strict, p).Fits }
+	if !crowded && likes(to.Place) {
+		return nil
+	}
+	for _, v := range m.vacant {
+		if m.sim.Judge(class, v).Fits && (crowded || likes(v)) {
+			return v
 		}
 	}
 	return nil

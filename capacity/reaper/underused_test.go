@@ -169,6 +169,24 @@ func TestUnderused(t *testing.T) {
 			build: func(w *world) { scarce(w); w.pool.Spec.ScaleDown.Budgets = []v1alpha1.ReleaseBudget{{}} }, after: after,
 			want: reaper.Budget, detail: "nodes 0: 0 of 2 are on their way out or not ready",
 		},
+		"stays when its pod would rather go to the spare node than to one of its kind": {
+			build: func(w *world) { scarce(w); spareNode(w) }, after: after,
+			want: reaper.Drawn, detail: "pod default/lonely would rather go to node p-002",
+		},
+		"stays when its pod would rather go to the spare node than to one with a taint to be avoided": {
+			build: func(w *world) {
+				scarce(w)
+				spareNode(w)
+				w.run("lonely", 1, "1", ofJob)
+				w.mark(0, func(n *corev1.Node) {
+					n.Spec.Taints = []corev1.Taint{{Key: "old", Effect: corev1.TaintEffectPreferNoSchedule}}
+				})
+			}, after: after,
+			want: reaper.Drawn, detail: "pod default/lonely would rather go to node p-002",
+		},
+		"goes when its pod has no reason to take the spare node": {
+			build: func(w *world) { scarce(w); spareNode(w); w.run("lonely", 1, "1", ofJob) }, after: after, want: reaper.Underused,
+		},
 		"keeps topology spread": {
 			build: func(w *world) {
 				scarce(w)
@@ -202,6 +220,14 @@ func spread(p *corev1.Pod) {
 		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule,
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}},
 	}}
+}
+
+func ofJob(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Job" }
+
+// spareNode is node 2, which the pool keeps without pods.
+func spareNode(w *world) {
+	w.node(2)
+	w.pool.Spec.Spare = ptr.To(intstr.FromInt32(1))
 }
 
 func TestSeveralGoTogetherAndNoneThatReceives(t *testing.T) {
