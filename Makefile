@@ -12,7 +12,7 @@ OLD     ?=
 
 TOOL := go tool -modfile=tools/go.mod
 
-.PHONY: help demo build test check e2e cost page peer bench lint vet tidy generate manifests diff fuzz image
+.PHONY: help demo build test check e2e cost page pictures peer bench lint vet tidy generate manifests diff fuzz image
 
 help: ## this text
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,6 +36,15 @@ cost: ## fail where a plan costs more than Karpenter's for the same pods
 
 page: ## look at the page of `muster replay --html` in a browser without a screen; needs chromium
 	cd test/browser && go test ./...
+
+# Pictures that documents show. They change with the page and with what the replays come to.
+DAY := --manifests testdata/replay/shaped/apps.yaml --shape testdata/replay/shaped/day.yaml --pools testdata/replay/pools.yaml --seed 7
+
+pictures: ## the pictures of docs/replay.md; needs chromium
+	go run ./cmd/muster replay $(DAY) --html bin/now.html
+	go run ./cmd/muster replay $(DAY) --sweep idleAfter=1m,5m,10m,20m,40m,2h --html bin/compare.html
+	cd test/browser && go run ./shoot ../../bin/now.html 'section:has(#lanes)' ../../docs/pictures/machines.png
+	cd test/browser && go run ./shoot ../../bin/compare.html '#tradeoff-section' ../../docs/pictures/curve.png
 
 peer: ## our IPMI against OpenIPMI's ipmi_sim and ipmitool (Debian: openipmi, ipmitool)
 	go vet -tags peer ./provider/host/ipmi
