@@ -79,6 +79,7 @@ func emptiest(claims []*capacity.Claim, v *capacity.View) []*capacity.Claim {
 // mover tries which nodes could be emptied, one after the other, each counting on those before.
 type mover struct {
 	*decider
+	base      *capacity.View // in which the pods of nodes that are being drained wait already
 	sim       *capacity.Simulation
 	spots     []*spot
 	vacant    []*capacity.Place // open nodes without pods
@@ -103,16 +104,17 @@ type spot struct {
 // newMover puts the pods that wait where the planner sends them. Where machines are about to be bought it says so: then is no
 // time to move pods.
 func newMover(d *decider) (*mover, string) {
+	base := settledView(d)
 	m := &mover{
-		decider: d, sim: capacity.NewSimulation(d.v), rooms: map[string]*rooms{},
+		decider: d, base: base, sim: capacity.NewSimulation(base), rooms: map[string]*rooms{},
 		budgets: newPodBudgets(d.v.Budgets), receiving: map[string]bool{},
 	}
-	if len(d.v.Shortfalls) > 0 {
-		plan := capacity.PlanWithin(d.v, d.now, effort)
+	if len(base.Shortfalls) > 0 {
+		plan := capacity.PlanWithin(base, d.now, effort)
 		if plan.Late > 0 || len(plan.Creates) > 0 {
 			return nil, "machines are to be bought for pods that wait"
 		}
-		for _, s := range d.v.Shortfalls {
+		for _, s := range base.Shortfalls {
 			if place := m.sim.On(plan.Outcomes[s.Pod.UID].Node); place != nil {
 				m.sim.Put(m.sim.Class(s.Pod), place, 1)
 			}

@@ -175,10 +175,7 @@ func (m *mover) buysBack() bool {
 		claims = append(claims, t.claim.Object)
 		moved[t.claim.Node.Name] = movable(m.v, t.claim.Node.Name)
 	}
-	for _, r := range m.Release {
-		claims = append(claims, r.Claim)
-	}
-	plan := capacity.PlanWithin(m.v.Without(claims, moved), m.now, effort)
+	plan := capacity.PlanWithin(m.base.Without(claims, moved), m.now, effort)
 	if plan.Late > 0 || len(plan.Creates) > 0 {
 		return true
 	}

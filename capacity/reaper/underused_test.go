@@ -169,6 +169,14 @@ func TestUnderused(t *testing.T) {
 			build: func(w *world) { scarce(w); w.pool.Spec.ScaleDown.Budgets = []v1alpha1.ReleaseBudget{{}} }, after: after,
 			want: reaper.Budget, detail: "nodes 0: 0 of 2 are on their way out or not ready",
 		},
+		"stays when a pod of a node that goes already needs the room": {
+			build: func(w *world) {
+				scarce(w)
+				w.closed(2, -time.Minute, func(c *v1alpha1.NodeClaim) { c.Spec.Release.Drain = &v1alpha1.Drain{} })
+				w.run("leaving", 2, "500m")
+				w.pool.Spec.ScaleDown.Budgets = []v1alpha1.ReleaseBudget{{Nodes: intstr.FromString("100%")}}
+			}, after: after, want: reaper.NoRoom, detail: "pod default/lonely",
+		},
 		"stays when its pod would rather go to the spare node than to one of its kind": {
 			build: func(w *world) { scarce(w); spareNode(w) }, after: after,
 			want: reaper.Drawn, detail: "pod default/lonely would rather go to node p-002",
