@@ -19,11 +19,12 @@ import (
 
 // large is 1,000 nodes of 32 CPUs with 30,000 pods: on 700 nodes 38 pods of 500 to 900 milli CPU, on 300 nodes 11 or 12 smaller ones.
 // Every tenth pod has rules about others.
-func large(full bool) *capacity.View {
+func large(full bool, change func(*v1alpha1.NodePoolSpec)) *capacity.View {
 	live := capacity.NewLive(capacity.Schedulers{Place: sets.New("muster")})
 	pool := &v1alpha1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.NodePoolSpec{
 		Provider: "sim", Limits: v1alpha1.Limits{MaxNodes: 1000},
 	}}
+	change(&pool.Spec)
 	live.SetPool(pool)
 	live.SetProvider(&v1alpha1.Provider{ObjectMeta: metav1.ObjectMeta{Name: "sim"}})
 	w := &world{live: live, pool: pool, nodes: map[int]*corev1.Node{}}
@@ -57,6 +58,13 @@ func large(full bool) *capacity.View {
 	return live.View()
 }
 
+func shapeOf(name, cpu, memory, price string) v1alpha1.Shape {
+	return v1alpha1.Shape{
+		Name: name, Price: ptr.To(resource.MustParse(price)),
+		Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)},
+	}
+}
+
 // member makes pods of 300 ReplicaSets; every tenth is spread over zones.
 func member(n, nth int) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
@@ -73,9 +81,26 @@ func member(n, nth int) func(*corev1.Pod) {
 }
 
 func BenchmarkDecide(b *testing.B) {
-	for name, full := range map[string]bool{"a-tenth-goes": false, "busy-nodes-are-full": true} {
-		b.Run(name, func(b *testing.B) {
-			v := large(full)
+	for _, c := range []struct {
+		name   string
+		full   bool
+		change func(*v1alpha1.NodePoolSpec)
+	}{
+		{"a-tenth-goes", false, func(*v1alpha1.NodePoolSpec) {}},
+		{"busy-nodes-are-full", true, func(*v1alpha1.NodePoolSpec) {}},
+		{"all-have-drifted", true, func(s *v1alpha1.NodePoolSpec) {
+			s.ScaleDown.ReplaceDrifted = true
+			s.Template.Shapes = []v1alpha1.Shape{shapeOf("t", "32", "128Gi", "0.80")}
+		}},
+		{"one-may-replace-many", true, func(s *v1alpha1.NodePoolSpec) {
+			s.ScaleDown.SavingThreshold = 10
+			s.ScaleDown.UtilizationThreshold = new(int32)
+			s.Template.Shapes = []v1alpha1.Shape{shapeOf("s", "32", "128Gi", "0.80"), shapeOf("t", "64", "256Gi", "0.90")}
+			s.Limits.MaxNodes = 1100
+		}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			v := large(c.full, c.change)
 			pods := 0
 			for _, on := range v.Pods {
 				pods += len(on)
@@ -91,6 +116,7 @@ func BenchmarkDecide(b *testing.B) {
 			}
 			b.Log(pods, "pods", why)
 			b.ReportMetric(float64(len(d.Release)), "released")
+			b.ReportMetric(float64(len(d.Order)), "ordered")
 			require.Len(b, d.Reasons, 1000)
 		})
 	}
