@@ -17,6 +17,18 @@ func (s *Simulation) Remove(pod *Pod, p *Place) { s.Take(s.Class(pod), p, 1) }
 // Restore undoes Remove.
 func (s *Simulation) Restore(pod *Pod, p *Place) { s.Put(s.Class(pod), p, 1) }
 
+// Await has a pod stand where a claim keeps room for it, so that what it sees of others, and others of it, is judged there.
+// Its room is taken once: a view has it taken off an open node already. It is for what comes before any Mark.
+func (s *Simulation) Await(pod *Pod, c *Claim) {
+	p := s.byNode[c.Node.Name]
+	if p == nil || p.Node.Stage != Open {
+		p = s.Arrive(c)
+	} else {
+		p.Free.addTimes(&pod.Ask.Requests, 1)
+	}
+	s.Put(s.Class(pod), p, 1)
+}
+
 func (s *Simulation) count(c *Class, p *Place, n int) {
 	if p.field {
 		if c.kind != nil {

@@ -6,9 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/preemption"
 )
 
@@ -86,4 +88,46 @@ func TestARefusalThatAnEvictionCuresIsNoObstacle(t *testing.T) {
 	v := cl.View()
 	v.Shortfalls[0].Refused, v.Shortfalls[0].Called = sets.New("a"), start.Add(time.Minute)
 	require.Equal(t, []string{"important to a: holder"}, moves(preemption.Decide(v, asks(v), 100, start)))
+}
+
+// A pod on its way to a machine of its own is somewhere already for those that are not more important: nobody is evicted for a
+// pod that could not stand beside it.
+func TestWhoHasRoomOfItsOwnIsCounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		twin     int32 // its priority
+		state    v1alpha1.ClaimState
+		topology string
+		want     []string
+	}{
+		"one as important, on a node that is there":   {twin: 100, state: v1alpha1.ClaimReady, topology: corev1.LabelHostname},
+		"one as important, on a machine in flight":    {twin: 100, state: v1alpha1.ClaimLaunching, topology: corev1.LabelTopologyZone},
+		"one less important gives way":                {twin: 99, state: v1alpha1.ClaimReady, topology: corev1.LabelHostname, want: []string{"important to a: low"}},
+		"one less important, on a machine in flight":  {twin: 99, state: v1alpha1.ClaimLaunching, topology: corev1.LabelTopologyZone, want: []string{"important to a: low"}},
+		"one on a machine in flight, but not so near": {twin: 100, state: v1alpha1.ClaimLaunching, topology: corev1.LabelHostname, want: []string{"important to a: low"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl := newCluster(t)
+			a := node("a", 7000)
+			a.Labels[corev1.LabelTopologyZone] = "z"
+			cl.SetNode(a, start)
+			claim := &v1alpha1.NodeClaim{
+				ObjectMeta: metav1.ObjectMeta{Name: "m", UID: "m"},
+				Spec: v1alpha1.NodeClaimSpec{
+					Pool: "p", Labels: map[string]string{corev1.LabelTopologyZone: "z"},
+					Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("7"), corev1.ResourceMemory: resource.MustParse("1Gi")},
+					Reserved:  []v1alpha1.PodReference{{Namespace: "default", Name: "twin", UID: "twin"}},
+				},
+				Status: v1alpha1.NodeClaimStatus{State: c.state},
+			}
+			if c.state == v1alpha1.ClaimReady {
+				claim.Status.NodeName = "a"
+			}
+			cl.SetClaim(claim)
+			cl.pods(pod("low", 1, 4000, on("a")), pod("twin", c.twin, 500, labelled("twin")))
+			cl.wants(pod("important", 100, 4000, awayFrom("twin"), func(p *corev1.Pod) {
+				p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey = c.topology
+			}))
+			require.Equal(t, c.want, moves(cl.decide()))
+		})
+	}
 }

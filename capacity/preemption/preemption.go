@@ -1,6 +1,8 @@
 package preemption
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -52,6 +54,7 @@ func Decide(v *capacity.View, asks []Ask, most int, now time.Time) Decision {
 			d.More = i < len(asks)
 			break
 		}
+		d.await(a.Shortfall.Pod.Priority)
 		if move, ok := d.decide(a); ok {
 			d.Moves = append(d.Moves, move)
 			if len(move.Victims) > 0 {
@@ -86,6 +89,39 @@ type decider struct {
 	spots   []*spot
 	budgets *budgets
 	vain    map[*capacity.Class]int32 // the highest priority with which a class asked in vain
+	kept    []keeping                 // that are not yet in the trial, by falling priority of their pods
+}
+
+// keeping is room that a claim keeps for a pod.
+type keeping struct {
+	claim *capacity.Claim
+	pod   *capacity.Pod
+}
+
+// keepings lists who has room of its own, but for those that ask.
+func keepings(v *capacity.View, asks []Ask) (kept []keeping) {
+	asking := sets.New[types.UID]()
+	for _, a := range asks {
+		asking.Insert(a.Shortfall.Pod.UID)
+	}
+	for _, c := range v.Claims {
+		for _, p := range v.Reserved[c.Object.Name] {
+			if !asking.Has(p.UID) {
+				kept = append(kept, keeping{claim: c, pod: p})
+			}
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b keeping) int { return cmp.Compare(b.pod.Priority, a.pod.Priority) })
+	return kept
+}
+
+// await puts pods into the trial that are at least so important and on their way to room of their own: nobody is evicted
+// for a pod that would spoil their place. Upstream counts nominated pods alike (addGENominatedPods).
+func (d *decider) await(priority int32) {
+	for len(d.kept) > 0 && d.kept[0].pod.Priority >= priority {
+		d.trial.Await(d.kept[0].pod, d.kept[0].claim)
+		d.kept = d.kept[1:]
+	}
 }
 
 // spot is a node where pods may have to make room.
@@ -100,7 +136,10 @@ type spot struct {
 func newDecider(v *capacity.View, asks []Ask, now time.Time) *decider {
 	d := &decider{
 		Decision: Decision{Refused: map[types.UID]capacity.Reason{}}, v: v, trial: trial{capacity.NewSimulation(v)}, now: now,
-		budgets: newBudgets(v.Budgets), vain: map[*capacity.Class]int32{},
+		budgets: newBudgets(v.Budgets), vain: map[*capacity.Class]int32{}, kept: keepings(v, asks),
+	}
+	for _, k := range d.kept {
+		d.trial.Class(k.pod)
 	}
 	for _, a := range asks {
 		d.trial.Class(a.Shortfall.Pod)
