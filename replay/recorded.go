@@ -50,8 +50,8 @@ type RecordedMachine struct {
 // Load brings the recorded pods; each call begins anew.
 func (r *Recorded) Load() Load { return &arrivals{r.arrivals} }
 
-// ReadRecording reads a recording. Pods of Muster's schedulers arrive as they did. Those of a Deployment or a StatefulSet
-// leave when they left; others run as long as they ran. Pods that stood on Muster's machines at the beginning arrive then.
+// ReadRecording reads a recording. Pods of Muster's schedulers arrive as they did. Those that
+// finished run as long as they ran; those that somebody deleted leave when they left. Pods that stood on Muster's machines at the beginning arrive then.
 func ReadRecording(path string) (*Recorded, error) { return readRecording(path, false) }
 
 // ReadRecordingLenient is ReadRecording, but leaves out objects that cannot be read, and counts them.

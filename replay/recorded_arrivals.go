@@ -77,13 +77,9 @@ func (m *memory) arrival(p *recordedPod) Arrival {
 	q.Spec.NodeName, q.Spec.SchedulerName = "", Scheduler
 	q.Spec.Volumes = slices.DeleteFunc(q.Spec.Volumes, claims)
 	a := Arrival{At: p.first.Sub(m.from), Pod: q}
-	kind := controllerKind(p.pod)
-	lasting := kind == "ReplicaSet" || kind == "StatefulSet"
 	switch {
 	case !p.finished.IsZero() && !p.bound.IsZero():
 		a.Runs = ran(p.bound, p.finished)
-	case !p.ended.IsZero() && !p.bound.IsZero() && !lasting:
-		a.Runs = ran(p.bound, p.ended)
 	case !p.ended.IsZero():
 		a.Leaves = max(p.ended.Sub(m.from), a.At+time.Millisecond)
 	}

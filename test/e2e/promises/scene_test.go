@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/test/e2e/shipped"
@@ -27,7 +28,7 @@ func newScene(t *testing.T, idle time.Duration) *scene {
 	for name, labels := range world.Teams() {
 		_, err := s.Plane.Client.CoreV1().Namespaces().Create(s.Ctx,
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{})
-		require.NoError(t, err)
+		require.NoError(t, shared(err))
 		s.Await(*patience, "the ServiceAccount of namespace "+name, func() error {
 			_, err := s.Plane.Client.CoreV1().ServiceAccounts(name).Get(s.Ctx, "default", metav1.GetOptions{})
 			return err
@@ -37,13 +38,21 @@ func newScene(t *testing.T, idle time.Duration) *scene {
 	for name, value := range world.PriorityClasses() {
 		_, err := s.Plane.Client.SchedulingV1().PriorityClasses().Create(s.Ctx, &schedulingv1.PriorityClass{
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, PreemptionPolicy: &never}, metav1.CreateOptions{})
-		require.NoError(t, err)
+		require.NoError(t, shared(err))
 	}
 	s.Backend("--boot-min=3s", "--boot-median=3500ms", "--boot-max=4s", "--delete-time=0s")
 	s.Stock()
 	s.replica = s.Place(stage.ReplicaOptions{Config: patient, Flags: []string{"--settle=0s", "--batch-idle=" + idle.String(), "--batch-max=20s"}})
 	s.Await(*patience, "the replica to lead", func() error { return s.Leads(s.replica) })
 	return s
+}
+
+// shared leaves out that another scene of the same control plane has made the object already.
+func shared(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }
 
 // patient keeps the scheduler's lease for as long as it may be paused.
