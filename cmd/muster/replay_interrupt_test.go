@@ -26,14 +26,22 @@ func (c *cutOff) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
-// cut runs a replay whose progress is shown, which is interrupted when the first line of that is drawn.
+// cut runs a replay of most of a year whose progress is shown, which is interrupted when the first line of that is drawn.
 func cut(t *testing.T, args ...string) string {
 	t.Helper()
+	day, err := os.ReadFile(replayData + "shaped/day.yaml")
+	require.NoError(t, err)
+	require.Contains(t, string(day), "length: 48h")
+	year := filepath.Join(t.TempDir(), "year.yaml")
+	require.NoError(t, os.WriteFile(year, bytes.Replace(day, []byte("length: 48h"), []byte("length: 8000h"), 1), 0o600))
+	args = append([]string{
+		"replay", "--pools", replayData + "pools.yaml", "--manifests", replayData + "shaped/apps.yaml", "--shape", year, "--progress=on",
+	}, args...)
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	var stdout bytes.Buffer
 	stderr := &cutOff{end: end}
-	require.Zero(t, run(ctx, replayArgs(append(args, "--progress=on")...), &stdout, stderr), stderr.String())
+	require.Zero(t, run(ctx, args, &stdout, stderr), stderr.String())
 	require.Contains(t, stderr.String(), "interrupted", "who looks at the terminal is told")
 	return stdout.String()
 }
