@@ -17,6 +17,16 @@ func (l *Live) SetPod(pod *corev1.Pod, now time.Time) {
 	l.takePod(newPod(pod, l.ask(pod, l.pods[pod.UID])), now)
 }
 
+// Reread is SetPod for a pod that was read past the watch. The watch may have told of its end while the answer was on its
+// way, and will not tell of it again: such a pod stays gone.
+func (l *Live) Reread(pod *corev1.Pod, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.gone.Contains(pod.UID) {
+		l.takePod(newPod(pod, l.ask(pod, l.pods[pod.UID])), now)
+	}
+}
+
 // Compile reads a pod into what the core keeps of it, for TakePod and Place. What pods with one signature share they share
 // here.
 func (l *Live) Compile(pod *corev1.Pod) *Pod { return newPod(pod, l.ask(pod, l.Pod(pod.UID))) }

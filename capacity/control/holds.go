@@ -30,7 +30,7 @@ func (h *Holds) Tick(ctx context.Context, now time.Time) {
 		case err != nil:
 			h.Log.Warn("cannot ask about a hold", "pod", hold.Pod.Key(), "node", hold.Node, "error", err)
 		default:
-			h.Live.SetPod(pod, now)
+			h.Live.Reread(pod, now)
 		}
 	}
 }

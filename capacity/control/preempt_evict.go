@@ -69,7 +69,7 @@ func (p *Preemptor) look(ctx context.Context, pod *capacity.Pod, now time.Time) 
 	case err != nil:
 		return nil, err
 	}
-	p.Live.SetPod(got, now)
+	p.Live.Reread(got, now)
 	return p.Live.Compile(got), nil
 }
 

@@ -60,6 +60,21 @@ func TestFreedRoomIsNotStolen(t *testing.T) {
 	})
 }
 
+// TestAVictimThatIsGoneBeforeItIsLookedAtStaysGone: on the way the look at an evicted pod is overtaken by the watch, which
+// tells of the pod's end once and never again.
+func TestAVictimThatIsGoneBeforeItIsLookedAtStaysGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := full(t)
+		th.swift = true
+		defer th.start()()
+		th.asks(pendingPod("important", 100, "4"))
+		time.Sleep(5 * time.Second)
+		require.Contains(t, th.log(), "bind important n")
+		require.Equal(t, 1, th.ended(control.PreemptionPlaced))
+		require.Nil(t, th.live.Pod("cheap-1"))
+	})
+}
+
 func TestAProtectedVictimIsAskedAgainAfterABackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := full(t)

@@ -41,6 +41,7 @@ type theatre struct {
 	outcomes  map[control.PreemptionOutcome]int
 	stuck     string // its name is never gone
 	hangs     string // its eviction is never answered
+	swift     bool   // a pod in deletion is gone, and the watch has said so, before an answer about it arrives
 	unsettled bool
 
 	stage     sync.Mutex
@@ -284,6 +285,10 @@ func (th *theatre) Pod(_ context.Context, ref v1alpha1.PodReference) (*corev1.Po
 	th.stage.Lock()
 	defer th.stage.Unlock()
 	if p := th.pods[ref.Name]; p != nil {
+		if th.swift && p.DeletionTimestamp != nil {
+			delete(th.pods, ref.Name)
+			th.live.ForgetPod(p.UID)
+		}
 		return p.DeepCopy(), nil
 	}
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, ref.Name)
