@@ -1,4 +1,4 @@
-// Package provider says what Muster asks of a backend that makes machines: five verbs, typed errors, and what each of
+// Package provider says what Muster asks of a backend that makes machines: six verbs, typed errors, and what each of
 // them promises. It knows no backend and takes no decision; the backends live in folders of their own and all pass the
 // one suite in providertest.
 package provider
@@ -107,6 +107,14 @@ type Provider interface {
 	// machine carries our mark and the claim's UID before it touches it, and returns ErrRefused if not. ErrNotFound means
 	// that the claim has no machine any more, after a complete look.
 	Delete(ctx context.Context, m Machine) error
+
+	// Stop takes the power of a running machine away and leaves all else as it is: its disks, its identity, its claim. It
+	// returns before that is done and is called again until it answers with StatePending, which says that the machine is
+	// proven off; of one that is off it changes nothing. Create, called with the attempt that the machine has, then starts
+	// it again: both together are a restart, and each step of it can be repeated. It verifies what Delete verifies.
+	// ErrNotFound as for Delete; ErrBusy means that it is being made or given back; ErrRefused also that these machines can
+	// not be switched off from outside. Neither touched it. After ErrUnknown it is called again.
+	Stop(ctx context.Context, m Machine) (Machine, error)
 
 	// Check tries what the verbs need (reach, credentials, permissions, templates, room) and changes nothing. It may be
 	// called at any time and returns when it is done. What is wrong is a Finding; it has no error of its own.

@@ -91,5 +91,10 @@ func (c *counted) Delete(ctx context.Context, m provider.Machine) error {
 	return c.inner.Delete(ctx, m)
 }
 
+// Stop passes on.
+func (c *counted) Stop(ctx context.Context, m provider.Machine) (provider.Machine, error) {
+	return c.inner.Stop(ctx, m)
+}
+
 // Check passes on.
 func (c *counted) Check(ctx context.Context) []provider.Finding { return c.inner.Check(ctx) }

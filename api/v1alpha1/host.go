@@ -174,7 +174,7 @@ type Power struct {
 
 // HostState is where a host stands; docs/hosts.md has a heading for each.
 //
-// +kubebuilder:validation:Enum=Off;PoweringOn;Joining;Ready;Draining;PoweringOff;Error;Quarantined
+// +kubebuilder:validation:Enum=Off;PoweringOn;Joining;Ready;Draining;Stopping;Stopped;PoweringOff;Error;Quarantined
 type HostState string
 
 // The states of a host. From PoweringOn to Error it belongs to a claim.
@@ -184,6 +184,8 @@ const (
 	HostJoining     HostState = "Joining"     // on; its node is awaited
 	HostReady       HostState = "Ready"       // its claim is ready
 	HostDraining    HostState = "Draining"    // its claim drains
+	HostStopping    HostState = "Stopping"    // its power is taken away for a restart, and it is not yet proven off
+	HostStopped     HostState = "Stopped"     // off, until its claim has it started again
 	HostPoweringOff HostState = "PoweringOff" // given back, and not yet proven off
 	HostError       HostState = "Error"       // given up; kept for its claim to see
 	HostQuarantined HostState = "Quarantined" // not to be claimed until the cool-down ends or an operator returns it

@@ -80,6 +80,11 @@ func (m *measured) Delete(ctx context.Context, machine provider.Machine) error {
 	return m.call(ctx, "delete", machine.Claim, func(ctx context.Context) error { return m.inner.Delete(ctx, machine) })
 }
 
+func (m *measured) Stop(ctx context.Context, of provider.Machine) (machine provider.Machine, err error) {
+	err = m.call(ctx, "stop", of.Claim, func(ctx context.Context) error { machine, err = m.inner.Stop(ctx, of); return err })
+	return machine, err
+}
+
 func (m *measured) Check(ctx context.Context) (findings []provider.Finding) {
 	_ = m.call(ctx, "check", "", func(ctx context.Context) error { findings = m.inner.Check(ctx); return nil })
 	return findings

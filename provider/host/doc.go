@@ -1,7 +1,7 @@
 // Package host makes machines out of bare metal: a Host object is claimed for a NodeClaim, powered on, and given back.
 //
 // Three parts, in the order of a newcomer's questions: Choose says which free host a request gets; Step is the state table
-// of one host; Provider and Keeper are the four verbs and the loop that perform what those two decided. How a host is
+// of one host; Provider and Keeper are the verbs and the loop that perform what those two decided. How a host is
 // switched is behind the interface Switch; the folders redfish, ipmi and wol implement it.
 //
 // Everything that is known of a host is in its object's status. A claim, and each power operation, is written there before

@@ -18,22 +18,44 @@ func giveBack(h *v1alpha1.Host, now time.Time) {
 // poweringOff ends with the host seen off. It has no deadline: a machine that may be on is not gone.
 func poweringOff(s *step) {
 	s.lastWords()
+	if !s.st().SwitchedOn {
+		s.release("never switched on by Muster")
+		return
+	}
+	s.switchOff(s.release)
+}
+
+// stopping ends with the host seen off, too; it stays its claim's.
+func stopping(s *step) { s.switchOff(s.stopped) }
+
+func (s *step) stopped(message string) {
+	if s.st().Fault != "" {
+		s.fail(s.st().Fault, message)
+		return
+	}
+	s.enter(v1alpha1.HostStopped, "off, and to be started again")
+	s.tell("Stopped", fmt.Sprintf("off for a restart, for claim %s", s.st().Claim.Name))
+}
+
+// stopped waits for its claim to have it started.
+func stopped(s *step) { s.read(s.rules.Watch) }
+
+// switchOff asks for power off, by way of the operating system where that served, until the host is seen off.
+func (s *step) switchOff(end func(message string)) {
 	p := s.o.Look.Reading.Power
 	switch {
-	case !s.st().SwitchedOn:
-		s.release("never switched on by Muster")
 	case s.out(CallShutdown) && s.noShutdown():
 		s.force()
 	case !s.readSince(s.st().Since) || s.st().Tries > 0 && !s.readSince(s.st().LastTry):
 		s.read(s.pollOff())
 	case s.o.Look.held(Off, s.rules.Hold):
-		s.release("off")
+		end("off")
 	case p == Off:
 		s.say("off; looking whether it stays off")
 		s.read(s.rules.Hold)
 	case p == Unknown && s.age() >= s.rules.Shutdown && s.st().Tries > 1:
 		s.st().Fault = FaultPowerUnknown
-		s.release("nobody can say whether it is off")
+		end("nobody can say whether it is off")
 	case s.st().Tries == 0 && s.st().Served && !s.noShutdown():
 		s.say("asking the operating system to shut down")
 		s.try(CallShutdown)

@@ -16,7 +16,7 @@ import (
 	"github.com/muster-sh/muster/provider"
 )
 
-// Provider is the four verbs over the hosts of one Provider object. It reads and writes Host objects only; the Keeper
+// Provider is the verbs over the hosts of one Provider object. It reads and writes Host objects only; the Keeper
 // does what they say.
 type Provider struct {
 	name     string
@@ -47,7 +47,14 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Mac
 			return provider.Machine{}, fmt.Errorf("create %s: %w", r.Claim, err)
 		}
 		if h := claimedBy(hosts, r.ClaimUID); h != nil {
-			return again(h, r)
+			m, err := again(h, r)
+			if err != nil || h.Status.State != v1alpha1.HostStopped {
+				return m, err
+			}
+			if m, err = p.enter(ctx, h, v1alpha1.HostPoweringOn, "to be started again"); errors.Is(err, ErrConflict) {
+				continue
+			}
+			return m, err
 		}
 		if over := slices.IndexFunc(hosts, func(h *v1alpha1.Host) bool { return served(h, r.ClaimUID) && h.Status.Released.Attempt >= r.Attempt }); over >= 0 {
 			return provider.Machine{}, fmt.Errorf("create %s: attempt %d is over: %w", r.Claim, r.Attempt, provider.ErrRefused)
@@ -146,6 +153,45 @@ func (p *Provider) Delete(ctx context.Context, m provider.Machine) error {
 	return fmt.Errorf("delete %s: the host keeps changing: %w", m.ID, provider.ErrBusy)
 }
 
+// Stop has a host that serves a claim powered off; it stays the claim's.
+func (p *Provider) Stop(ctx context.Context, m provider.Machine) (provider.Machine, error) {
+	for range claimTries {
+		hosts, err := p.hosts(ctx)
+		if err != nil {
+			return provider.Machine{}, fmt.Errorf("stop %s: %w", m.ID, err)
+		}
+		h, err := owned(hosts, m)
+		if err != nil {
+			return provider.Machine{}, fmt.Errorf("stop %s: %w", m.ID, err)
+		}
+		if h.Spec.Power.Interface == v1alpha1.PowerWoL {
+			return provider.Machine{}, fmt.Errorf("stop %s: nobody but its own kubelet can switch it off: %w", m.ID, provider.ErrRefused)
+		}
+		switch h.Status.State {
+		case v1alpha1.HostStopping, v1alpha1.HostStopped, v1alpha1.HostError:
+			return machineOf(h), nil
+		case v1alpha1.HostPoweringOn, v1alpha1.HostPoweringOff:
+			return provider.Machine{}, fmt.Errorf("stop %s: it is %s: %w", m.ID, h.Status.State, provider.ErrBusy)
+		}
+		stopping, err := p.enter(ctx, h, v1alpha1.HostStopping, "to be off for a restart")
+		if !errors.Is(err, ErrConflict) {
+			return stopping, err
+		}
+	}
+	return provider.Machine{}, fmt.Errorf("stop %s: the host keeps changing: %w", m.ID, provider.ErrBusy)
+}
+
+// enter writes the state that a verb takes a host to.
+func (p *Provider) enter(ctx context.Context, h *v1alpha1.Host, to v1alpha1.HostState, message string) (provider.Machine, error) {
+	h = h.DeepCopy()
+	enter(h, to, message, p.now())
+	written, err := p.write(ctx, h)
+	if err != nil {
+		return provider.Machine{}, err
+	}
+	return machineOf(written), nil
+}
+
 // owned returns the host of a machine if it is that machine's in name and claim.
 func owned(hosts []*v1alpha1.Host, m provider.Machine) (*v1alpha1.Host, error) {
 	if m.ClaimUID == "" {
@@ -230,8 +276,10 @@ func machineOf(h *v1alpha1.Host) provider.Machine {
 		m.SystemUUID = h.Status.SystemUUID
 	}
 	switch h.Status.State {
-	case v1alpha1.HostPoweringOn:
+	case v1alpha1.HostPoweringOn, v1alpha1.HostStopping:
 		m.State = provider.StateCreating
+	case v1alpha1.HostStopped:
+		m.State = provider.StatePending
 	case v1alpha1.HostPoweringOff:
 		m.State = provider.StateDeleting
 	case v1alpha1.HostError:

@@ -41,7 +41,8 @@ type Row struct {
 }
 
 // Table lists the states in the order of a host's service. docs/hosts.md has a heading for each row. A claim takes a host
-// from Off to PoweringOn, and its release from any state that has a claim to PoweringOff; both are verbs of Provider.
+// from Off to PoweringOn, and its release from any state that has a claim to PoweringOff; a stop takes one that serves to
+// Stopping, and its next start from Stopped to PoweringOn. All of these are verbs of Provider.
 func Table() []Row {
 	to := func(s ...v1alpha1.HostState) []v1alpha1.HostState { return s }
 	return []Row{
@@ -50,6 +51,8 @@ func Table() []Row {
 		{v1alpha1.HostJoining, to(v1alpha1.HostReady, v1alpha1.HostDraining, v1alpha1.HostError), serving},
 		{v1alpha1.HostReady, to(v1alpha1.HostDraining, v1alpha1.HostError), serving},
 		{v1alpha1.HostDraining, to(v1alpha1.HostReady, v1alpha1.HostError), serving},
+		{v1alpha1.HostStopping, to(v1alpha1.HostStopped, v1alpha1.HostError), stopping},
+		{v1alpha1.HostStopped, nil, stopped},
 		{v1alpha1.HostPoweringOff, to(v1alpha1.HostOff, v1alpha1.HostQuarantined), poweringOff},
 		{v1alpha1.HostError, nil, failed},
 		{v1alpha1.HostQuarantined, to(v1alpha1.HostOff), quarantined},

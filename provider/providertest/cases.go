@@ -170,6 +170,10 @@ func foreign(t *testing.T, b Backend, kind string) {
 	stolen := m
 	stolen.ID = id
 	require.ErrorIs(t, b.Provider.Delete(t.Context(), stolen), provider.ErrRefused, "the right claim does not make it ours")
+	for _, wrong := range []provider.Machine{stolen, {ID: id, Claim: "std-001", ClaimUID: uidOf("std-001"), Attempt: 1}} {
+		_, err = b.Provider.Stop(t.Context(), wrong)
+		require.ErrorIs(t, err, provider.ErrRefused)
+	}
 	b.Advance(longEnough)
 	list, err := b.Provider.List(t.Context())
 	require.NoError(t, err)
@@ -187,6 +191,8 @@ func blind(t *testing.T, b Backend) {
 	_, err := b.Provider.List(t.Context())
 	notCertain(t, err)
 	_, err = b.Provider.Get(t.Context(), of(m.ClaimUID))
+	notCertain(t, err)
+	_, err = b.Provider.Stop(t.Context(), m)
 	notCertain(t, err)
 	require.NotErrorIs(t, b.Provider.Delete(t.Context(), m), provider.ErrNotFound)
 	require.Equal(t, 1, b.Count())
@@ -282,6 +288,8 @@ func cancelled(t *testing.T, b Backend) {
 	_, err = b.Provider.List(ctx)
 	require.ErrorIs(t, err, provider.ErrUnknown)
 	require.ErrorIs(t, b.Provider.Delete(ctx, m), provider.ErrUnknown)
+	_, err = b.Provider.Stop(ctx, m)
+	require.ErrorIs(t, err, provider.ErrUnknown)
 	create(t, b, request("std-001", 1))
 	require.Equal(t, 2, b.Count())
 }

@@ -27,6 +27,8 @@ type Backend struct {
 	Foreign map[string]func() (id provider.ID, untouched func() bool)
 	// Blind makes the backend answer only in part, as to somebody who may not see everything; nil where it cannot.
 	Blind func()
+	// CannotStop says that its machines cannot be switched off from outside.
+	CannotStop bool
 	// Rotate changes the credentials, at the backend and where the provider reads them; nil where there are none.
 	Rotate func()
 	// Secrets may be in no text that the provider writes; Log is what it has logged so far, nil when it logs nothing.
@@ -59,6 +61,10 @@ func Run(t *testing.T, factory Factory) {
 		{"an attempt that is over is not made again", attemptOver},
 		{"a deletion needs the whole identity", wrongIdentity},
 		{"the name of a claim is not its identity", sameName},
+		{"a stopped machine is started again, and is the same", stops},
+		{"a stopped machine may be given back", deletesStopped},
+		{"a stop needs the whole identity", stopsOthers},
+		{"what is not there, or is going, is not stopped", stopsNothing},
 		{"a call that nobody waits for says nothing", cancelled},
 		{"many callers at once make one machine for each claim", concurrent},
 	} {

@@ -71,16 +71,10 @@ func (p *Provider) absent(ctx context.Context, op string, m provider.Machine) er
 	if err != nil {
 		return err
 	}
+	if err := p.othersVM(ctx, op, v, m); err != nil {
+		return err
+	}
 	vmid, err := strconv.Atoi(string(m.ID))
-	if err == nil && p.othersAt(vmid, m) {
-		return &provider.Error{Op: op, Kind: provider.ErrRefused, Err: errors.New("the number belongs to another claim")}
-	}
-	if err == nil && v.guest(vmid) != nil {
-		kept := v.guest(vmid)
-		if mark, ours, err := p.markOf(ctx, kept); err != nil || !ours || mark.Stage != stageKept {
-			return &provider.Error{Op: op, Kind: provider.ErrRefused, Err: errors.New("the VM with this number is not the claim's")}
-		}
-	}
 	if err == nil {
 		p.mu.Lock()
 		if p.reserved[vmid].uid == m.ClaimUID || v.guest(vmid) == nil {
@@ -98,6 +92,23 @@ func (p *Provider) absent(ctx context.Context, op string, m provider.Machine) er
 		}
 	}
 	return gone
+}
+
+// othersVM is ErrRefused where the number of a machine that is not there is somebody else's.
+func (p *Provider) othersVM(ctx context.Context, op string, v *view, m provider.Machine) error {
+	vmid, err := strconv.Atoi(string(m.ID))
+	if err != nil {
+		return nil // no number of a VM: there is none
+	}
+	if p.othersAt(vmid, m) {
+		return &provider.Error{Op: op, Kind: provider.ErrRefused, Err: errors.New("the number belongs to another claim")}
+	}
+	if kept := v.guest(vmid); kept != nil {
+		if mark, ours, err := p.markOf(ctx, kept); err != nil || !ours || mark.Stage != stageKept {
+			return &provider.Error{Op: op, Kind: provider.ErrRefused, Err: errors.New("the VM with this number is not the claim's")}
+		}
+	}
+	return nil
 }
 
 func (p *Provider) othersAt(vmid int, m provider.Machine) bool {

@@ -67,12 +67,18 @@ func (c *Cloud) live(m *Machine, at time.Time) {
 			c.events = append(c.events, Event{Kind: Gone, At: m.goneAt, Machine: *m})
 		}
 		return
+	case due(m.stopsAt):
+		m.State, m.stopsAt = provider.StatePending, time.Time{}
 	case m.State == provider.StateCreating && due(m.runsAt):
 		m.State = provider.StateRunning
 	}
 	if !m.joined && due(m.joinsAt) {
 		m.joined = true
-		c.events = append(c.events, Event{Kind: Joined, At: m.joinsAt, Machine: *m})
+		kind := Joined
+		if m.stopped {
+			kind = Returned
+		}
+		c.events = append(c.events, Event{Kind: kind, At: m.joinsAt, Machine: *m})
 	}
 }
 

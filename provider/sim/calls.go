@@ -13,7 +13,7 @@ const maxCalls = 100_000
 // Call is one call to the server, in the answer of GET /calls.
 type Call struct {
 	At       time.Time `json:"at"`
-	Verb     string    `json:"verb"` // create, get, list or delete
+	Verb     string    `json:"verb"` // create, get, list, delete or stop
 	Claim    string    `json:"claim,omitempty"`
 	ClaimUID types.UID `json:"claimUID,omitempty"`
 	Attempt  int32     `json:"attempt,omitempty"`

@@ -99,6 +99,19 @@ func (c *Client) Delete(ctx context.Context, m provider.Machine) error {
 	return nil
 }
 
+// Stop takes a machine's power away.
+func (c *Client) Stop(ctx context.Context, m provider.Machine) (provider.Machine, error) {
+	if m.ClaimUID == "" {
+		return provider.Machine{}, fmt.Errorf("stop %s: no claim UID: %w", m.ID, provider.ErrRefused)
+	}
+	query := url.Values{"id": {string(m.ID)}, "claim": {m.Claim}}
+	stopped, err := c.machine(ctx, http.MethodPost, "/machines/"+url.PathEscape(string(m.ClaimUID))+"/stop?"+query.Encode(), nil, m.ClaimUID)
+	if err != nil {
+		return provider.Machine{}, fmt.Errorf("stop %s: %w", m.ID, err)
+	}
+	return stopped, nil
+}
+
 // Check tries whether the endpoint answers.
 func (c *Client) Check(ctx context.Context) []provider.Finding {
 	f := provider.Finding{Subject: "endpoint " + c.endpoint, Level: provider.LevelOK}

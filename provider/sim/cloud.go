@@ -17,8 +17,8 @@ type Machine struct {
 	provider.Machine
 	Request provider.Request
 
-	runsAt, joinsAt, goneAt time.Time // zero: never
-	joined                  bool
+	runsAt, joinsAt, stopsAt, goneAt time.Time // zero: never
+	joined, stopped                  bool      // stopped: at least once
 }
 
 // EventKind says what happened to a machine.
@@ -26,8 +26,9 @@ type EventKind string
 
 // What happens to machines by itself.
 const (
-	Joined EventKind = "joined" // it booted and registers its Node now
-	Gone   EventKind = "gone"   // its deletion is done
+	Joined   EventKind = "joined"   // it booted and registers its Node now
+	Returned EventKind = "returned" // it booted again after a stop; its Node should be there
+	Gone     EventKind = "gone"     // its deletion is done
 )
 
 // Event is something that happened to a machine.
@@ -79,7 +80,12 @@ func (c *Cloud) Create(r provider.Request, now time.Time) (provider.Machine, err
 	defer c.mu.Unlock()
 	c.settle(now)
 	if m := c.machines[r.ClaimUID]; m != nil {
-		return again(m, r)
+		answer, err := again(m, r)
+		if err == nil && m.State == provider.StatePending {
+			c.boot(m, c.config.fate(r.ClaimUID, r.Attempt))
+			answer = m.Machine
+		}
+		return answer, err
 	}
 	if over := c.over[r.ClaimUID]; r.Attempt <= over {
 		return provider.Machine{}, fmt.Errorf("attempt %d of claim %s is over: %w", r.Attempt, r.Claim, provider.ErrRefused)
@@ -138,16 +144,22 @@ func (c *Cloud) add(r provider.Request, f fate) *Machine {
 		ProviderID: fmt.Sprintf("sim://%s/%s", name, r.ClaimUID), SystemUUID: string(r.ClaimUID), NodeName: name,
 		Host: "sim", Created: c.now,
 	}}
-	m.runsAt = c.now.Add(f.boot / 4)
-	c.alarms.set(m.runsAt, r.ClaimUID)
-	if !f.neverJoins {
-		m.joinsAt = c.now.Add(f.boot)
-		c.alarms.set(m.joinsAt, r.ClaimUID)
-	}
 	c.machines[r.ClaimUID] = m
 	c.names[name] = r.ClaimUID
-	c.changed()
+	c.boot(m, f)
 	return m
+}
+
+// boot begins the time until a machine runs and registers its Node.
+func (c *Cloud) boot(m *Machine, f fate) {
+	m.State, m.joined, m.stopsAt = provider.StateCreating, false, time.Time{}
+	m.runsAt = c.now.Add(f.boot / 4)
+	c.alarms.set(m.runsAt, m.ClaimUID)
+	if !f.neverJoins {
+		m.joinsAt = c.now.Add(f.boot)
+		c.alarms.set(m.joinsAt, m.ClaimUID)
+	}
+	c.changed()
 }
 
 // Get is provider.Provider.Get at the given time.
@@ -179,19 +191,9 @@ func (c *Cloud) Delete(d provider.Machine, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.settle(now)
-	if d.ClaimUID == "" {
-		return fmt.Errorf("machine %s: no claim UID, no deletion: %w", d.ID, provider.ErrRefused)
-	}
-	m := c.machines[d.ClaimUID]
-	if m == nil {
-		if owner, taken := c.names[string(d.ID)]; taken {
-			return fmt.Errorf("machine %s belongs to claim UID %s, not %q: %w", d.ID, owner, d.ClaimUID, provider.ErrRefused)
-		}
-		return fmt.Errorf("machine %s: %w", d.ID, provider.ErrNotFound)
-	}
-	if d.ID != m.ID || d.Claim != "" && d.Claim != m.Claim {
-		return fmt.Errorf("the machine of claim UID %s is %s of claim %s, not %s of claim %s: %w", d.ClaimUID, m.ID, m.Claim,
-			d.ID, d.Claim, provider.ErrRefused)
+	m, err := c.owned(d)
+	if err != nil {
+		return err
 	}
 	if m.State != provider.StateDeleting {
 		m.State, m.goneAt = provider.StateDeleting, c.now.Add(c.config.DeleteTime)
@@ -199,4 +201,44 @@ func (c *Cloud) Delete(d provider.Machine, now time.Time) error {
 		c.changed()
 	}
 	return nil
+}
+
+// Stop is provider.Provider.Stop at the given time; it takes as long as a deletion.
+func (c *Cloud) Stop(d provider.Machine, now time.Time) (provider.Machine, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settle(now)
+	m, err := c.owned(d)
+	switch {
+	case err != nil:
+		return provider.Machine{}, err
+	case m.State == provider.StatePending, !m.stopsAt.IsZero():
+		return m.Machine, nil
+	case m.State != provider.StateRunning:
+		return provider.Machine{}, fmt.Errorf("machine %s is %s: %w", m.ID, m.State, provider.ErrBusy)
+	}
+	m.State, m.stopped, m.runsAt, m.joinsAt = provider.StateCreating, true, time.Time{}, time.Time{}
+	m.stopsAt = c.now.Add(c.config.DeleteTime)
+	c.alarms.set(m.stopsAt, m.ClaimUID)
+	c.changed()
+	return m.Machine, nil
+}
+
+// owned returns the machine if it is that one in all that is said of it.
+func (c *Cloud) owned(d provider.Machine) (*Machine, error) {
+	if d.ClaimUID == "" {
+		return nil, fmt.Errorf("machine %s: no claim UID: %w", d.ID, provider.ErrRefused)
+	}
+	m := c.machines[d.ClaimUID]
+	if m == nil {
+		if owner, taken := c.names[string(d.ID)]; taken {
+			return nil, fmt.Errorf("machine %s belongs to claim UID %s, not %q: %w", d.ID, owner, d.ClaimUID, provider.ErrRefused)
+		}
+		return nil, fmt.Errorf("machine %s: %w", d.ID, provider.ErrNotFound)
+	}
+	if d.ID != m.ID || d.Claim != "" && d.Claim != m.Claim {
+		return nil, fmt.Errorf("the machine of claim UID %s is %s of claim %s, not %s of claim %s: %w", d.ClaimUID, m.ID, m.Claim,
+			d.ID, d.Claim, provider.ErrRefused)
+	}
+	return m, nil
 }

@@ -1,6 +1,6 @@
 // Package sim is a provider without hardware. A Cloud holds machines in memory, with a boot time and failures drawn from
 // a seed; it has no goroutine and no clock, so a replay can drive it in virtual time. Around it are an in-process
-// Provider, an HTTP server and client that speak the same four verbs, and a Joiner that makes the Node objects which
+// Provider, an HTTP server and client that speak the same verbs, and a Joiner that makes the Node objects which
 // kwok (or a replay) keeps alive. It runs no pods and keeps nothing over a restart of its process.
 package sim
 

@@ -40,7 +40,7 @@ func (j *Joiner) Run(ctx context.Context) {
 		}
 		for _, e := range j.Cloud.Advance(j.Now()) {
 			switch e.Kind {
-			case Joined:
+			case Joined, Returned:
 				waiting[e.Machine.NodeName] = e.Machine
 			case Gone:
 				delete(waiting, e.Machine.NodeName)

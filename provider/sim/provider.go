@@ -16,7 +16,7 @@ type Provider struct {
 
 var _ provider.Provider = (*Provider)(nil)
 
-// NewProvider returns the four verbs over a Cloud.
+// NewProvider returns the verbs over a Cloud.
 func NewProvider(cloud *Cloud, now func() time.Time) *Provider {
 	return &Provider{cloud: cloud, now: now}
 }
@@ -51,6 +51,14 @@ func (p *Provider) Delete(ctx context.Context, m provider.Machine) error {
 		return err
 	}
 	return p.cloud.Delete(m, p.now())
+}
+
+// Stop takes a machine's power away.
+func (p *Provider) Stop(ctx context.Context, m provider.Machine) (provider.Machine, error) {
+	if err := over(ctx); err != nil {
+		return provider.Machine{}, err
+	}
+	return p.cloud.Stop(m, p.now())
 }
 
 // Check has nothing to look at: these machines need nothing.

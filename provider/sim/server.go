@@ -21,12 +21,13 @@ import (
 // maxRequest is the largest request body, in bytes.
 const maxRequest = 64 << 10
 
-// Server speaks the four verbs over HTTP:
+// Server speaks the verbs over HTTP:
 //
 //	POST   /machines                        Create; the same again is the same machine
 //	GET    /machines                        List
 //	GET    /machines/{uid}                  Get
 //	DELETE /machines/{uid}?id=ID&claim=NAME Delete
+//	POST   /machines/{uid}/stop?id=ID&claim=NAME Stop
 //	GET    /calls                           what was called when (Call), oldest first
 //	GET    /healthz
 type Server struct {
@@ -50,6 +51,7 @@ func NewServer(cloud *Cloud, now func() time.Time) *Server {
 	s.mux.Get("/machines", s.list)
 	s.mux.Get("/machines/{uid}", s.get)
 	s.mux.Delete("/machines/{uid}", s.delete)
+	s.mux.Post("/machines/{uid}/stop", s.stop)
 	s.mux.Get("/calls", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.calls.all()) })
 	s.mux.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, struct{}{}) })
 	return s
@@ -117,11 +119,22 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) delete(w http.ResponseWriter, r *http.Request) {
-	m := provider.Machine{ID: provider.ID(r.URL.Query().Get("id")), Claim: r.URL.Query().Get("claim"),
-		ClaimUID: uid(r)}
+	m := named(r)
 	err := s.cloud.Delete(m, s.now())
 	s.calls.add(Call{At: s.now(), Verb: "delete", Claim: m.Claim, ClaimUID: m.ClaimUID}, err)
 	answerWith(w, wireDeleted{Accepted: true}, err)
+}
+
+func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
+	m := named(r)
+	stopped, err := s.cloud.Stop(m, s.now())
+	s.calls.add(Call{At: s.now(), Verb: "stop", Claim: m.Claim, ClaimUID: m.ClaimUID}, err)
+	answerWith(w, wireMachine(stopped), err)
+}
+
+// named is the machine that a request is about, as its caller knows it.
+func named(r *http.Request) provider.Machine {
+	return provider.Machine{ID: provider.ID(r.URL.Query().Get("id")), Claim: r.URL.Query().Get("claim"), ClaimUID: uid(r)}
 }
 
 // uid is the claim's UID in the path. Where the path was escaped, chi hands it out as it came.

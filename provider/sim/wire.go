@@ -118,7 +118,7 @@ func (w wireMachine) machine() provider.Machine { return provider.Machine(w) }
 // sound reports whether this can be the answer about a machine of ours.
 func (w wireMachine) sound() error {
 	switch w.State {
-	case provider.StateCreating, provider.StateRunning, provider.StateDeleting, provider.StateFailed:
+	case provider.StatePending, provider.StateCreating, provider.StateRunning, provider.StateDeleting, provider.StateFailed:
 	default:
 		return fmt.Errorf("machine %q is in state %q: %w", w.ID, w.State, provider.ErrUnknown)
 	}

@@ -198,7 +198,7 @@ func backend(t *testing.T, hosts int) (providertest.Backend, *hosttest.Rack) {
 		h.Name, l.machines[name] = name, l.machines[h.Name]
 		return h
 	})
-	b.Secrets, b.Rotate = []string{"c0:ff:ee:00:00:"}, l.rotate
+	b.CannotStop, b.Secrets, b.Rotate = true, []string{"c0:ff:ee:00:00:"}, l.rotate
 	return b, rack
 }
 
