@@ -30,11 +30,12 @@ func (b backends) Backend(name string) (provider.Provider, error) {
 func (b backends) names() []string { return slices.Sorted(maps.Keys(b)) }
 
 // newBackends makes a cloud for each Provider. The world's seed is added to the Provider's own.
-func newBackends(providers []*v1alpha1.Provider, seed int64, now func() time.Time, saw func(provider.Machine)) (backends, error) {
+func newBackends(providers []*v1alpha1.Provider, o *Options, now func() time.Time, saw func(provider.Machine)) (backends, error) {
 	all := backends{}
 	for _, p := range providers {
 		config := sim.ConfigOf(p.Spec.Sim)
-		config.Seed += seed
+		config.Seed += o.Seed
+		config.Apart = o.Apart
 		cloud, err := sim.NewCloud(config)
 		if err != nil {
 			return nil, fmt.Errorf("provider %s: %w", p.Name, err)

@@ -20,7 +20,7 @@ func (w *World) build() error {
 	w.meter = newMeter(w.agenda, w.api)
 	providers := withMissing(o.Providers, o.Pools)
 	var err error
-	w.backends, err = newBackends(providers, o.Seed, w.Now, w.meter.saw)
+	w.backends, err = newBackends(providers, o, w.Now, w.meter.saw)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,9 @@ type Options struct {
 	Start *time.Duration
 	// Seed alters boot times and failures of the simulated machines.
 	Seed int64
+	// Apart is how long after one machine of a Provider the next one comes at the earliest, in the order of names; without
+	// it each comes in its own time.
+	Apart time.Duration
 	// Tail is how long the world goes on after the last pod arrived, was placed or ended, when pods still wait then; an
 	// hour unless given.
 	Tail time.Duration

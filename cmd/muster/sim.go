@@ -45,6 +45,7 @@ which kwok can keep alive, so that a whole cluster can be tried without hardware
 	fs.DurationVar(&config.BootMin, "boot-min", config.BootMin, "shortest time from creation to Node")
 	fs.DurationVar(&config.BootMedian, "boot-median", config.BootMedian, "median time from creation to Node")
 	fs.DurationVar(&config.BootMax, "boot-max", config.BootMax, "longest time from creation to Node")
+	fs.DurationVar(&config.Apart, "apart", config.Apart, "how long after one machine's Node the next comes at the earliest, in the order of names; 0: each in its own time")
 	fs.DurationVar(&config.DeleteTime, "delete-time", config.DeleteTime, "how long a deletion takes")
 	fs.Int32Var(&config.FailCreate, "fail-create", 0, "percentage of creations that are refused")
 	fs.Int32Var(&config.Lose, "lose", 0, "percentage of creations that work although their answer is an error")

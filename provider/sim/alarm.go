@@ -73,13 +73,40 @@ func (c *Cloud) live(m *Machine, at time.Time) {
 		m.State = provider.StateRunning
 	}
 	if !m.joined && due(m.joinsAt) {
-		m.joined = true
+		if turn := c.turn(m); turn.After(m.joinsAt) {
+			m.joinsAt = turn
+			c.alarms.set(turn, m.ClaimUID)
+			return
+		}
+		m.joined, c.last = true, m.joinsAt
 		kind := Joined
 		if m.stopped {
 			kind = Returned
 		}
 		c.events = append(c.events, Event{Kind: kind, At: m.joinsAt, Machine: *m})
 	}
+}
+
+// turn is when a machine may register its Node that could now: see Config.Apart.
+func (c *Cloud) turn(m *Machine) time.Time {
+	if c.config.Apart == 0 {
+		return m.joinsAt
+	}
+	next := func(a, b time.Time) time.Time {
+		if b = b.Add(c.config.Apart); b.After(a) {
+			return b
+		}
+		return a
+	}
+	first := next(m.joinsAt, c.last)
+	turn := first
+	for _, o := range c.machines {
+		waits := !o.joined && !o.joinsAt.IsZero() && o.State != provider.StateDeleting
+		if waits && o.NodeName < m.NodeName && o.joinsAt.Before(first.Add(c.config.Apart)) {
+			turn = next(turn, o.joinsAt)
+		}
+	}
+	return turn
 }
 
 // alarm is a time at which to look at the machine of a claim.

@@ -48,6 +48,7 @@ type Cloud struct {
 	machines map[types.UID]*Machine
 	names    map[string]types.UID
 	over     map[types.UID]int32 // the last attempt that was deleted
+	last     time.Time           // when a machine last registered its Node
 	alarms   alarms
 	events   []Event
 }

@@ -91,6 +91,30 @@ func TestAMachineRunsThenJoinsOnce(t *testing.T) {
 	require.False(t, ok)
 }
 
+// TestMachinesThatComeApartComeByName: whoever was made first, and although all boot as long.
+func TestMachinesThatComeApartComeByName(t *testing.T) {
+	config := sim.DefaultConfig()
+	config.BootMin, config.BootMedian, config.BootMax, config.Apart = time.Minute, time.Minute, time.Minute, 10*time.Second
+	for _, order := range [][]string{{"a-000", "a-001", "b-000"}, {"b-000", "a-001", "a-000"}, {"a-001", "b-000", "a-000"}} {
+		cloud := newCloud(t, config)
+		for i, claim := range order {
+			_, err := cloud.Create(ask(claim, 1), epoch.Add(time.Duration(i)*time.Millisecond))
+			require.NoError(t, err)
+		}
+		late := epoch.Add(40 * time.Second) // due when the last of the others has come
+		_, err := cloud.Create(ask("a-002", 1), late)
+		require.NoError(t, err)
+		var came []string
+		var last time.Time
+		for _, e := range cloud.Advance(epoch.Add(time.Hour)) {
+			came = append(came, e.Machine.Claim)
+			require.GreaterOrEqual(t, e.At.Sub(last), config.Apart, "%s after the one before", e.Machine.Claim)
+			last = e.At
+		}
+		require.Equal(t, []string{"a-000", "a-001", "b-000", "a-002"}, came, "made in the order %v", order)
+	}
+}
+
 func TestADeletedMachineDoesNotJoinAndIsGoneAfterAMoment(t *testing.T) {
 	config := sim.DefaultConfig()
 	cloud := newCloud(t, config)
@@ -222,6 +246,7 @@ func TestAConfigurationThatMakesNoSenseNamesItsField(t *testing.T) {
 		"never-join":   func(c *sim.Config) { c.NeverJoin = 1000 },
 		"max-machines": func(c *sim.Config) { c.MaxMachines = -1 },
 		"delete time":  func(c *sim.Config) { c.DeleteTime = -1 },
+		"apart":        func(c *sim.Config) { c.Apart = -1 },
 	} {
 		c := sim.DefaultConfig()
 		change(&c)

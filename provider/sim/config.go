@@ -18,6 +18,10 @@ type Config struct {
 	Seed int64
 	// BootMin, BootMedian and BootMax bound the time from the creation to the Node.
 	BootMin, BootMedian, BootMax time.Duration
+	// Apart is how long after one machine the next one registers its Node, at the earliest. Of machines that are due within
+	// that time of each other, the one with the first name comes first: two runs that buy the same machines at about the same
+	// time have them come in the same order. 0 has each come in its own time.
+	Apart time.Duration
 	// FailCreate is how many percent of the creations are refused, Lose how many work although their answer is an error,
 	// NeverJoin how many machines never register a Node.
 	FailCreate, Lose, NeverJoin int32
@@ -65,6 +69,9 @@ func (c Config) Validate() error {
 		if p.value < 0 || p.value > 100 {
 			return fmt.Errorf("%s: %d is no percentage, use 0 to 100", p.name, p.value)
 		}
+	}
+	if c.Apart < 0 {
+		return fmt.Errorf("apart: %s is negative, use 0 for machines that come in their own time", c.Apart)
 	}
 	if c.MaxMachines < 0 {
 		return fmt.Errorf("max-machines: %d is negative, use 0 for no bound", c.MaxMachines)
