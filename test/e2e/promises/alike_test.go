@@ -5,17 +5,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/manifest"
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -25,30 +23,32 @@ import (
 )
 
 var (
-	alike      = flag.String("alike", "3,4,6,7", "the seeds of the clusters that the real scheduler and the simulated one place, with commas between")
+	alike      = flag.Int("alike", 8, "how many clusters the real scheduler and the simulated one place; -seed is the first one's")
 	alikeKinds = flag.String("alike-kinds", "all,-affinity,-namespaces,-volumes", "kinds of rules in these; see the test")
 )
 
-// TestTheSimulatedSchedulerPlacesAlike: the same cluster and the same pods, made in the same order, given to Muster with the
-// real kube-scheduler and to Muster with the one that replays use. As many pods of each class are bound, and the same machines
-// are bought. The clusters that every run asks for are some of those where both agree; README.md says which differ.
+// TestTheSimulatedSchedulerPlacesAlike: the same cluster, the same pods, made in the same order, and machines that boot equally
+// long and come in the same order, given to Muster with the real kube-scheduler and to Muster with the one that replays use.
+// The same pods are bound, by name, and the same machines are ordered, in the same order. Which of two nodes a pod is on may
+// differ: it is logged.
 func TestTheSimulatedSchedulerPlacesAlike(t *testing.T) {
 	chosen, err := world.Parse(*alikeKinds)
 	require.NoError(t, err)
-	s := newScene(t, batch)
-	for text := range strings.SplitSeq(*alike, ",") {
-		t.Run("cluster-"+text, func(t *testing.T) {
-			seed, err := strconv.ParseUint(text, 10, 64)
-			require.NoError(t, err)
-			w := world.New(seed, chosen...)
+	s := newScene(t, batch, "--boot-min="+boot.String(), "--boot-median="+boot.String(), "--boot-max="+boot.String(), "--apart="+apart.String())
+	for i := range uint64(*alike) {
+		t.Run(fmt.Sprintf("cluster-%d", *first+i), func(t *testing.T) {
+			w := world.New(*first+i, chosen...)
 			s := s.part(t)
 			defer s.Wipe(*patience)
 			defer s.tell(w)
 			real, pending := s.place(w)
 			simulated := s.simulate(w, pending)
-			t.Logf("%d pods in %d nodes: %d bound, bought %v", len(pending), len(w.Nodes), real.pods, real.machines)
-			require.Equal(t, real.machines, simulated.machines, "machines, the real scheduler's first")
-			require.Equal(t, real.bound, simulated.bound, "bound pods, the real scheduler's first")
+			t.Logf("%d pods in %d nodes: %d bound, bought %v", len(pending), len(w.Nodes), len(real.bound), real.machines)
+			for _, pod := range real.elsewhere(simulated) {
+				t.Logf("%s is on %s, simulated on %q", pod, real.bound[pod], simulated.bound[pod])
+			}
+			require.Equal(t, real.machines, simulated.machines, "machines in order, the real scheduler's first")
+			require.Equal(t, real.pods(), simulated.pods(), "bound pods, the real scheduler's first")
 		})
 	}
 }
@@ -56,11 +56,46 @@ func TestTheSimulatedSchedulerPlacesAlike(t *testing.T) {
 // batch is long enough for a slow computer to have every pod tried before anything is bought.
 const batch = 3 * time.Second
 
+// Machines are a part of the input: they boot equally long, and their Nodes come one after the other by name, with enough time
+// in between for every back-off to end.
+const (
+	boot  = 3 * time.Second
+	apart = 4 * time.Second
+)
+
 // placement is what came of a cluster.
 type placement struct {
-	pods     int
-	bound    map[string]int // by class
-	machines map[string]int // by pool and shape
+	bound    map[string]string // the nodes of those that have one, by namespace and name
+	machines [][]string        // pools and shapes of what was ordered together, in order
+}
+
+// machine is one that was ordered.
+type machine struct {
+	shape string // and its pool
+	at    time.Time
+}
+
+// together are machines by when they were ordered: API servers know whole seconds, and batches are longer.
+func together(machines []machine) [][]string {
+	slices.SortStableFunc(machines, func(a, b machine) int { return a.at.Compare(b.at) })
+	var orders [][]string
+	for i, m := range machines {
+		if i == 0 || m.at.Sub(machines[i-1].at) >= batch-time.Second {
+			orders = append(orders, nil)
+		}
+		last := &orders[len(orders)-1]
+		*last = append(*last, m.shape)
+		slices.Sort(*last)
+	}
+	return orders
+}
+
+// pods are those that have a node.
+func (p placement) pods() []string { return slices.Sorted(maps.Keys(p.bound)) }
+
+// elsewhere are the pods that others have on another node.
+func (p placement) elsewhere(other placement) []string {
+	return slices.DeleteFunc(p.pods(), func(pod string) bool { return p.bound[pod] == other.bound[pod] })
 }
 
 // place has the real scheduler do it. It is paused while the pods are made, one after the other by falling priority, so that
@@ -83,7 +118,7 @@ func (s *scene) place(w *world.World) (placement, []*corev1.Pod) {
 
 	var last placement
 	since := time.Now()
-	s.Await(*patience, "nothing to happen for a while", func() error {
+	s.Await(5**patience, "nothing to happen for a while", func() error {
 		now, err := s.placed(pending)
 		if err != nil {
 			return err
@@ -99,8 +134,7 @@ func (s *scene) place(w *world.World) (placement, []*corev1.Pod) {
 	return last, pending
 }
 
-// class is what pods are called that are made alike.
-func class(p *corev1.Pod) string { return p.Name[:strings.LastIndexByte(p.Name, '-')] }
+func named(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }
 
 // still is how long nothing changes once nothing is left to do: longer than a machine boots, and than any batch or back-off.
 const still = 10 * time.Second
@@ -114,21 +148,22 @@ func (s *scene) placed(pending []*corev1.Pod) (placement, error) {
 	if err != nil {
 		return placement{}, err
 	}
-	p := placement{bound: map[string]int{}, machines: map[string]int{}}
+	p := placement{bound: map[string]string{}}
+	var machines []machine
 	for _, c := range claims {
-		p.machines[c.Spec.Pool+"/"+c.Spec.Shape]++
+		machines = append(machines, machine{c.Spec.Pool + "/" + c.Spec.Shape, c.CreationTimestamp.Time})
 		if c.Status.State != v1alpha1.ClaimReady {
 			return placement{}, fmt.Errorf("claim %s is %s", c.Name, c.Status.State)
 		}
 	}
+	p.machines = together(machines)
 	now, err := s.pods()
 	if err != nil {
 		return placement{}, err
 	}
 	for _, pod := range pending {
 		if got := now[pod.UID]; got != nil && got.Spec.NodeName != "" {
-			p.bound[class(pod)]++
-			p.pods++
+			p.bound[named(pod)] = got.Spec.NodeName
 		}
 	}
 	return p, nil
@@ -153,38 +188,35 @@ func (s *scene) simulate(w *world.World, pending []*corev1.Pod) placement {
 	require.NoError(s.T, err)
 	cluster, err := manifest.ReadCluster(filepath.Join(s.folder(w), "cluster.yaml"))
 	require.NoError(s.T, err)
-	waiting := map[types.UID]bool{}
+	ours := map[string]bool{}
 	for _, p := range pending {
-		waiting[p.UID] = true
+		ours[named(p)] = true
 	}
-	boot := v1alpha1.BootTime{Min: &metav1.Duration{Duration: 3 * time.Second}, Median: &metav1.Duration{Duration: 3500 * time.Millisecond},
-		Max: &metav1.Duration{Duration: 4 * time.Second}}
-	bound := map[types.NamespacedName]bool{}
+	exactly := &metav1.Duration{Duration: boot}
+	delays := replay.DefaultDelays()
+	delays.NodeReady, delays.Drivers = 100*time.Millisecond, 100*time.Millisecond
+	out := placement{bound: map[string]string{}}
 	var start time.Duration
 	v, err := replay.New(replay.Options{
 		Pools: pools.Pools, Nodes: cluster.Nodes, DaemonSets: cluster.DaemonSets, Namespaces: cluster.Namespaces, Storage: cluster.Storage,
 		Providers: []*v1alpha1.Provider{{ObjectMeta: metav1.ObjectMeta{Name: world.Provider},
-			Spec: v1alpha1.ProviderSpec{Type: v1alpha1.ProviderSim, Sim: &v1alpha1.Sim{Boot: boot}}}},
-		Pods:  slices.DeleteFunc(cluster.Pods, func(p *corev1.Pod) bool { return waiting[p.UID] }),
+			Spec: v1alpha1.ProviderSpec{Type: v1alpha1.ProviderSim, Sim: &v1alpha1.Sim{Boot: v1alpha1.BootTime{Min: exactly, Median: exactly, Max: exactly}}}}},
+		Pods:  slices.DeleteFunc(cluster.Pods, func(p *corev1.Pod) bool { return ours[named(p)] }),
 		Load:  &arrivals{pending},
+		Apart: apart, Delays: &delays,
 		Start: &start, Batch: &policy.Batch{Idle: batch, Max: 20 * time.Second},
 		Observe: func(o metav1.Object, _ bool) {
-			if p, ok := o.(*corev1.Pod); ok && p.Spec.NodeName != "" {
-				bound[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = true
+			if p, ok := o.(*corev1.Pod); ok && p.Spec.NodeName != "" && ours[named(p)] {
+				out.bound[named(p)] = p.Spec.NodeName
 			}
 		},
 	})
 	require.NoError(s.T, err)
 	v.RunUntil(replay.Zero.Add(2 * time.Minute))
-	out := placement{bound: map[string]int{}, machines: map[string]int{}}
+	var machines []machine
 	for _, m := range v.Bought() {
-		out.machines[m.Pool+"/"+m.Shape]++
+		machines = append(machines, machine{m.Pool + "/" + m.Shape, replay.Zero.Add(m.Bought)})
 	}
-	for _, p := range pending {
-		if bound[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] {
-			out.bound[class(p)]++
-			out.pods++
-		}
-	}
+	out.machines = together(machines)
 	return out
 }

@@ -23,7 +23,7 @@ type scene struct {
 	replica *stage.Replica
 }
 
-func newScene(t *testing.T, idle time.Duration) *scene {
+func newScene(t *testing.T, idle time.Duration, machines ...string) *scene {
 	s := &scene{Stage: stage.New(t, kit)}
 	for name, labels := range world.Teams() {
 		_, err := s.Plane.Client.CoreV1().Namespaces().Create(s.Ctx,
@@ -40,7 +40,7 @@ func newScene(t *testing.T, idle time.Duration) *scene {
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, PreemptionPolicy: &never}, metav1.CreateOptions{})
 		require.NoError(t, shared(err))
 	}
-	s.Backend("--boot-min=3s", "--boot-median=3500ms", "--boot-max=4s", "--delete-time=0s")
+	s.Backend(append([]string{"--boot-min=3s", "--boot-median=3500ms", "--boot-max=4s", "--delete-time=0s"}, machines...)...)
 	s.Stock()
 	s.replica = s.Place(stage.ReplicaOptions{Config: patient, Flags: []string{"--settle=0s", "--batch-idle=" + idle.String(), "--batch-max=20s"}})
 	s.Await(*patience, "the replica to lead", func() error { return s.Leads(s.replica) })
