@@ -7,6 +7,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/capacity/topology"
 )
 
@@ -15,7 +16,7 @@ type Ask struct {
 	// Signature is equal for pods that every node answers alike.
 	Signature string
 	// Requests is what the pod takes of a node's allocatable, one pod included.
-	Requests Resources
+	Requests amount.Resources
 	// Tolerations of the pod.
 	Tolerations []corev1.Toleration
 	// Ports are the host ports it takes.
@@ -42,7 +43,7 @@ func NewAsk(pod *corev1.Pod) *Ask {
 
 // newAsk has what a signature needs, which is all that differs between pods with different ones.
 func newAsk(pod *corev1.Pod) *Ask {
-	requests, sound := podRequests(pod)
+	requests, sound := amount.Requested(pod)
 	a := &Ask{Requests: requests, Tolerations: pod.Spec.Tolerations, Unjudged: unjudged(pod, sound)}
 	a.Signature = signature(pod, a)
 	return a

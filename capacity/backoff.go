@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/policy"
 )
 
@@ -143,15 +144,12 @@ func (s *vendor) resting(shape v1alpha1.Shape) *v1alpha1.PoolBackoff {
 	if len(s.waits) == 0 {
 		return nil
 	}
-	machine := ResourcesOf(withPods(shape.Resources))
+	machine := amount.Of(withPods(shape.Resources))
 	for i := range s.waits {
 		b := &s.waits[i]
-		if b.Shape == shape.Name || atLeast(machine, ResourcesOf(b.Capacity)) {
+		if b.Shape == shape.Name || machine.Covers(amount.Of(b.Capacity)) {
 			return b
 		}
 	}
 	return nil
 }
-
-// atLeast says whether a has as much of every kind as b.
-func atLeast(a, b Resources) bool { return !negative(a.Minus(b)) }

@@ -2,6 +2,8 @@ package capacity
 
 import (
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // choose judges every node offered and picks the best that fits. A refusal by all of them is remembered for the pods
@@ -75,7 +77,7 @@ func (l *Live) judge(p *Pod, e *entry, table []opinion, keeper keeper) (*opinion
 }
 
 // addOwn gives back to a pod what is set aside on the node for the pod itself.
-func (l *Live) addOwn(free *Resources, p *Pod, e *entry, keeper keeper) {
+func (l *Live) addOwn(free *amount.Resources, p *Pod, e *entry, keeper keeper) {
 	if keeper.is(e) {
 		if known := l.pods[p.UID]; known != nil && e.keepsFor(p.UID) {
 			free.Add(known.Ask.Requests)

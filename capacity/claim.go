@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // Claim is a NodeClaim in a View, with the node it is or will be.
@@ -111,7 +112,7 @@ func NodeOfClaim(c *v1alpha1.NodeClaim, daemons []*Daemon) *Node {
 		Allocatable: promised(c),
 	}
 	if len(c.Spec.Allocatable) > 0 {
-		n.Allocatable = ResourcesOf(c.Spec.Allocatable)
+		n.Allocatable = amount.Of(c.Spec.Allocatable)
 	}
 	n.Daemons = DaemonRoom(daemons, n)
 	return n

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 func TestTheClaimOfANode(t *testing.T) {
@@ -177,13 +178,13 @@ func orders() *scene {
 
 func TestRoomIsKeptForThePodsItWasOrderedFor(t *testing.T) {
 	s := orders()
-	require.Equal(t, Resources{MilliCPU: 3000, Pods: 2}, s.node("mine").Reserved)
+	require.Equal(t, amount.Resources{MilliCPU: 3000, Pods: 2}, s.node("mine").Reserved)
 	require.Equal(t, map[string]Reason{"mine": lacks("cpu")}, s.place(makePod("x", "cpu", "2"), "mine").Refused)
 	require.Equal(t, "mine", s.place(makePod("y", "cpu", "1"), "mine").Node, "what is left over is for everybody")
 
 	s.pods(bound(makePod("full", "cpu", "3"), "other"))
 	require.Equal(t, "mine", s.place(makePod("a", "cpu", "1500m"), "other", "mine").Node, "its own node, although another is fuller")
-	require.Equal(t, Resources{MilliCPU: 1500, Pods: 1}, s.node("mine").Reserved, "held, it no longer waits")
+	require.Equal(t, amount.Resources{MilliCPU: 1500, Pods: 1}, s.node("mine").Reserved, "held, it no longer waits")
 	require.Equal(t, "mine", s.place(makePod("b", "cpu", "1500m"), "other", "mine").Node)
 	require.True(t, s.node("mine").Reserved.IsZero())
 	require.Equal(t, int64(0), s.node("mine").Free().MilliCPU)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/capacity/topology"
 )
 
@@ -70,8 +71,8 @@ func passing(t *corev1.Taint) bool {
 }
 
 // DaemonRoom is what all matching DaemonSets will take of a node that carries none of their pods yet.
-func DaemonRoom(daemons []*Daemon, n *Node) Resources {
-	var sum Resources
+func DaemonRoom(daemons []*Daemon, n *Node) amount.Resources {
+	var sum amount.Resources
 	for _, d := range daemons {
 		if d.Matches(n) {
 			sum.Add(d.Ask.Requests)

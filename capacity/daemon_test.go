@@ -7,13 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 func TestRoomIsSetAsideForDaemonPodsUntilTheyAreThere(t *testing.T) {
 	s := newScene()
 	s.nodes(makeNode("n", "cpu", "4"))
 	s.SetDaemonSet(makeDaemonSet("agent", "cpu", "1"))
-	require.Equal(t, Resources{MilliCPU: 1000, Pods: 1}, s.node("n").Daemons)
+	require.Equal(t, amount.Resources{MilliCPU: 1000, Pods: 1}, s.node("n").Daemons)
 	require.NotNil(t, s.place(makePod("p", "cpu", "4"), "n").Refused)
 	require.Equal(t, "n", s.place(makePod("q", "cpu", "3"), "n").Node)
 

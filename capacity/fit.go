@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
+
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // Classes are the extended resources that a DeviceClass serves: where a node does not offer one itself, the in-tree
@@ -19,7 +21,7 @@ var noLogger = klog.Logger{}
 
 // Fit judges the four filters that place mode takes over from kube-scheduler: NodeUnschedulable, NodeAffinity,
 // TaintToleration and NodeResourcesFit. free is the node's room for this very pod.
-func Fit(a *Ask, n *Node, free Resources, classes Classes) Verdict {
+func Fit(a *Ask, n *Node, free amount.Resources, classes Classes) Verdict {
 	if v := Admits(a, n); !v.Fits {
 		return v
 	}
@@ -49,7 +51,7 @@ func Admits(a *Ask, n *Node) Verdict {
 
 // Room judges resources as the noderesources plugin does: a kind that the pod does not ask for is never short. The first
 // kind that is short gives the reason; room can be made only if the empty node would have enough of every kind.
-func Room(a *Ask, allocatable, free Resources, classes Classes) Verdict {
+func Room(a *Ask, allocatable, free amount.Resources, classes Classes) Verdict {
 	r, v := &a.Requests, fits
 	if r.Pods > free.Pods {
 		v = Verdict{Reason: Reason{Code: CodeTooManyPods}, Resolvable: r.Pods <= allocatable.Pods}

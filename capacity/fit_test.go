@@ -6,13 +6,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // fitCase is one pod, one node, what else is on it, and the answer. why is the zero Reason where the pod fits.
 type fitCase struct {
 	pod        *corev1.Pod
 	node       *corev1.Node
-	used       Resources
+	used       amount.Resources
 	classes    Classes
 	why        Reason
 	resolvable bool
@@ -20,7 +22,7 @@ type fitCase struct {
 
 func (c fitCase) check(t *testing.T) {
 	t.Helper()
-	n := &Node{Name: c.node.Name, Object: c.node, Allocatable: ResourcesOf(c.node.Status.Allocatable), Used: c.used}
+	n := &Node{Name: c.node.Name, Object: c.node, Allocatable: amount.Of(c.node.Status.Allocatable), Used: c.used}
 	ask := NewAsk(c.pod)
 	want := Verdict{Fits: c.why == Reason{}, Reason: c.why, Resolvable: c.resolvable}
 	assert.Equal(t, want, Fit(ask, n, n.Free(), c.classes))
@@ -41,34 +43,34 @@ func TestRoomFollowsNodeResourcesFit(t *testing.T) {
 		"a milli more than the node can never fit": {
 			pod: makePod("p", "cpu", "4001m"), node: four, why: lacks("cpu")},
 		"cpu in use is short, and room could be made": {
-			pod: makePod("p", "cpu", "1"), node: four, used: Resources{MilliCPU: 3001}, why: lacks("cpu"), resolvable: true},
+			pod: makePod("p", "cpu", "1"), node: four, used: amount.Resources{MilliCPU: 3001}, why: lacks("cpu"), resolvable: true},
 		"a byte of memory too many": {
 			pod: makePod("p", "memory", "8589934593"), node: four, why: lacks("memory")},
 		"memory in use is short": {
-			pod: makePod("p", "memory", "1Gi"), node: four, used: Resources{Memory: 8 << 30}, why: lacks("memory"), resolvable: true},
+			pod: makePod("p", "memory", "1Gi"), node: four, used: amount.Resources{Memory: 8 << 30}, why: lacks("memory"), resolvable: true},
 		"ephemeral storage is judged like the rest": {
 			pod: makePod("p", "ephemeral-storage", "11Gi"), node: four, why: lacks("ephemeral-storage")},
 		"ephemeral storage in use": {
-			pod: makePod("p", "ephemeral-storage", "1Gi"), node: four, used: Resources{EphemeralStorage: 10 << 30},
+			pod: makePod("p", "ephemeral-storage", "1Gi"), node: four, used: amount.Resources{EphemeralStorage: 10 << 30},
 			why: lacks("ephemeral-storage"), resolvable: true},
 		"the pod count is used up, whatever the pod asks": {
-			pod: makePod("p"), node: four, used: Resources{Pods: 3}, why: Reason{Code: CodeTooManyPods}, resolvable: true},
-		"the last place is a place": {pod: makePod("p"), node: four, used: Resources{Pods: 2}},
+			pod: makePod("p"), node: four, used: amount.Resources{Pods: 3}, why: Reason{Code: CodeTooManyPods}, resolvable: true},
+		"the last place is a place": {pod: makePod("p"), node: four, used: amount.Resources{Pods: 2}},
 		"a node that takes no pods at all": {
 			pod: makePod("p"), node: makeNode("n", "cpu", "4", "pods", "0"), why: Reason{Code: CodeTooManyPods}},
 		"a pod that asks for no cpu passes a node whose cpu is overbooked": {
-			pod: makePod("p", "memory", "1Gi"), node: four, used: Resources{MilliCPU: 9000}},
+			pod: makePod("p", "memory", "1Gi"), node: four, used: amount.Resources{MilliCPU: 9000}},
 		"a pod that asks for zero cpu does too": {
-			pod: makePod("p", "cpu", "0", "memory", "1Gi"), node: four, used: Resources{MilliCPU: 9000}},
+			pod: makePod("p", "cpu", "0", "memory", "1Gi"), node: four, used: amount.Resources{MilliCPU: 9000}},
 		"a pod that asks for nothing passes a node that is overbooked in everything": {
-			pod: makePod("p"), node: four, used: Resources{MilliCPU: 9000, Memory: 9 << 30, EphemeralStorage: 11 << 30}},
+			pod: makePod("p"), node: four, used: amount.Resources{MilliCPU: 9000, Memory: 9 << 30, EphemeralStorage: 11 << 30}},
 		"two kinds short: the first is told, and one that can never fit makes the node hopeless": {
-			pod: makePod("p", "cpu", "1", "memory", "9Gi"), node: four, used: Resources{MilliCPU: 4000}, why: lacks("cpu")},
+			pod: makePod("p", "cpu", "1", "memory", "9Gi"), node: four, used: amount.Resources{MilliCPU: 4000}, why: lacks("cpu")},
 		"two kinds short that could be freed": {
-			pod: makePod("p", "cpu", "1", "memory", "1Gi"), node: four, used: Resources{MilliCPU: 4000, Memory: 8 << 30},
+			pod: makePod("p", "cpu", "1", "memory", "1Gi"), node: four, used: amount.Resources{MilliCPU: 4000, Memory: 8 << 30},
 			why: lacks("cpu"), resolvable: true},
 		"pods and memory short": {
-			pod: makePod("p", "memory", "9Gi"), node: four, used: Resources{Pods: 3}, why: Reason{Code: CodeTooManyPods}},
+			pod: makePod("p", "memory", "9Gi"), node: four, used: amount.Resources{Pods: 3}, why: Reason{Code: CodeTooManyPods}},
 	} {
 		t.Run(name, c.check)
 	}
@@ -85,10 +87,10 @@ func TestRoomForNamedResources(t *testing.T) {
 		"more than it offers":                  {pod: makePod("p", "example.com/gpu", "3"), node: two, why: lacks(gpu)},
 		"it is in use": {
 			pod: makePod("p", "example.com/gpu", "1"), node: two,
-			used: ResourcesOf(amountsOf("example.com/gpu", "2")), why: lacks(gpu), resolvable: true},
+			used: amount.Of(amountsOf("example.com/gpu", "2")), why: lacks(gpu), resolvable: true},
 		"a node that does not offer it":             {pod: makePod("p", "example.com/gpu", "1"), node: plain, why: lacks(gpu)},
 		"zero of it is no request":                  {pod: makePod("p", "example.com/gpu", "0"), node: plain},
-		"zero of it passes a node that is overfull": {pod: makePod("p", "example.com/gpu", "0"), node: two, used: ResourcesOf(amountsOf("example.com/gpu", "5"))},
+		"zero of it passes a node that is overfull": {pod: makePod("p", "example.com/gpu", "0"), node: two, used: amount.Of(amountsOf("example.com/gpu", "5"))},
 		"served by a DeviceClass and not offered: the in-tree plugin judges": {
 			pod: makePod("p", "example.com/gpu", "9"), node: plain, classes: served},
 		"served by a DeviceClass and offered at zero: the in-tree plugin judges": {
@@ -285,9 +287,11 @@ func TestARequestThatCannotBeTrustedFitsNowhere(t *testing.T) {
 		"at pod level": negative(func(p *corev1.Pod, minus corev1.ResourceList) {
 			p.Spec.Resources = &corev1.ResourceRequirements{Requests: minus}
 		}),
-		"more cores than can be counted":       makePod("p", "cpu", "10E"),
-		"more memory than can be counted":      makePod("p", "memory", "10E"),
-		"more of anything than can be counted": makePod("p", "example.com/gpu", "10E"),
+		"more cores than can be counted":        makePod("p", "cpu", "10E"),
+		"more memory than can be counted":       makePod("p", "memory", "10E"),
+		"an exponent that nobody can work with": makePod("p", "cpu", "1E1001000000"),
+		"the same below zero":                   makePod("p", "cpu", "-1E1001000000"),
+		"more of anything than can be counted":  makePod("p", "example.com/gpu", "10E"),
 		"two containers whose sum would wrap": func() *corev1.Pod {
 			p := makePod("p", "memory", "9223372036854775807")
 			p.Spec.Containers = append(p.Spec.Containers, container("b", "memory", "9223372036854775807"))

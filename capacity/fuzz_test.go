@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // bytesChooser chooses by the bytes of a fuzz test; when they are used up it always takes the first.
@@ -68,15 +70,15 @@ func FuzzAsk(f *testing.F) {
 		}
 		p := fuzzedPod(amounts, shape)
 		ask := NewAsk(p)
-		r, used := ask.Requests, podUsage(p)
-		for _, r := range []Resources{r, used} {
+		r, used := ask.Requests, amount.Used(p)
+		for _, r := range []amount.Resources{r, used} {
 			require.True(t, r.MilliCPU >= 0 && r.Memory >= 0 && r.EphemeralStorage >= 0 && r.Scalar["example.com/gpu"] >= 0)
 		}
-		empty := &Node{Object: makeNode("n"), Allocatable: Resources{Pods: 1}}
-		if !r.Equal(Resources{Pods: 1}) || negative {
+		empty := &Node{Object: makeNode("n"), Allocatable: amount.Resources{Pods: 1}}
+		if !r.Equal(amount.Resources{Pods: 1}) || negative {
 			require.False(t, Fit(ask, empty, empty.Free(), nil).Fits, "an empty node fits only who asks for nothing")
 		}
-		full := &Node{Object: makeNode("n"), Allocatable: ResourcesOf(amountsOf("cpu", "10E", "memory", "10E", "example.com/gpu", "10E",
+		full := &Node{Object: makeNode("n"), Allocatable: amount.Of(amountsOf("cpu", "10E", "memory", "10E", "example.com/gpu", "10E",
 			"ephemeral-storage", "10E", "pods", "10"))}
 		require.Equal(t, ask.Unjudged.Code != CodeInvalid, Fit(ask, full, full.Free(), nil).Fits)
 		if negative {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // chooser picks one of n; a random source and the bytes of a fuzz test both are choosers.
@@ -354,7 +355,7 @@ func (h *history) judged(p *corev1.Pod, offered []string, got Placement) {
 // notOverbooked looks at the kinds that the pod placed just now asks for.
 func (h *history) notOverbooked(p *corev1.Pod, node string) {
 	n := h.model.nodes[node]
-	offered := ResourcesOf(n.Status.Allocatable)
+	offered := amount.Of(n.Status.Allocatable)
 	left := offered.Minus(h.model.used(node)).Minus(h.model.held(node)).Minus(h.model.daemonRoom(n))
 	want := NewAsk(p).Requests
 	require.True(h.t, left.Pods >= 0 && (want.MilliCPU == 0 || left.MilliCPU >= 0) && (want.Memory == 0 || left.Memory >= 0),

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // maxLearned is how many sizes of a range are remembered, which has many more. Of a fixed list it is as many as there are.
@@ -60,8 +61,8 @@ func credible(nodes []*Claim) []*Claim {
 }
 
 // promised is what a claim's machine is to offer by its template.
-func promised(c *v1alpha1.NodeClaim) Resources {
-	return ResourcesOf(c.Spec.Resources).Minus(ResourcesOf(c.Spec.Overhead))
+func promised(c *v1alpha1.NodeClaim) amount.Resources {
+	return amount.Of(c.Spec.Resources).Minus(amount.Of(c.Spec.Overhead))
 }
 
 // learn is what nodes of one shape offer, in the kinds that the template promises and never more than it promises.
@@ -81,7 +82,7 @@ func learn(old v1alpha1.LearnedShape, nodes []*Claim, now time.Time) v1alpha1.Le
 	}
 	for name, n := range said.Scalar {
 		if found, ok := devices[name]; ok {
-			least.setScalar(name, min(n, found))
+			least.Set(name, min(n, found))
 		}
 	}
 	fresh := v1alpha1.LearnedShape{
@@ -112,11 +113,11 @@ type experience struct {
 	shapes map[string]lesson
 	// cpu and memory of the sizes of a range; pods and devices are the same for all of them.
 	cpu, memory curve
-	others      Resources
+	others      amount.Resources
 	ranged      bool
 }
 
-type lesson struct{ capacity, allocatable Resources }
+type lesson struct{ capacity, allocatable amount.Resources }
 
 // newExperience is nil where nothing was learned.
 func newExperience(pool *v1alpha1.NodePool, shapes []v1alpha1.LearnedShape) *experience {
@@ -125,7 +126,7 @@ func newExperience(pool *v1alpha1.NodePool, shapes []v1alpha1.LearnedShape) *exp
 	}
 	x := &experience{shapes: map[string]lesson{}, ranged: pool.Spec.Template.Range != nil}
 	for i, s := range shapes {
-		l := lesson{ResourcesOf(s.Capacity), ResourcesOf(s.Allocatable)}
+		l := lesson{amount.Of(s.Capacity), amount.Of(s.Allocatable)}
 		x.shapes[s.Name] = l
 		if !x.ranged {
 			continue
@@ -135,38 +136,26 @@ func newExperience(pool *v1alpha1.NodePool, shapes []v1alpha1.LearnedShape) *exp
 		if i == 0 {
 			x.others = l.allocatable.Clone()
 		} else {
-			x.others = lessOf(x.others, l.allocatable)
+			x.others = x.others.Least(l.allocatable)
 		}
 	}
 	return x
 }
 
 // expect is what a machine of a shape will offer. It never is more than what the template says.
-func (x *experience) expect(name string, capacity, said Resources) Resources {
+func (x *experience) expect(name string, capacity, said amount.Resources) amount.Resources {
 	if x == nil {
 		return said
 	}
 	if l, known := x.shapes[name]; known && l.capacity.Equal(capacity) {
-		return lessOf(said, l.allocatable)
+		return said.Least(l.allocatable)
 	}
 	if !x.ranged {
 		return said
 	}
-	likely := lessOf(said, x.others)
+	likely := said.Least(x.others)
 	likely.MilliCPU, likely.Memory = min(said.MilliCPU, x.cpu.at(capacity.MilliCPU)), min(said.Memory, x.memory.at(capacity.Memory))
 	return likely
-}
-
-// lessOf takes the smaller amount of each kind.
-func lessOf(a, b Resources) Resources {
-	out := Resources{
-		MilliCPU: min(a.MilliCPU, b.MilliCPU), Memory: min(a.Memory, b.Memory),
-		EphemeralStorage: min(a.EphemeralStorage, b.EphemeralStorage), Pods: min(a.Pods, b.Pods),
-	}
-	for name, v := range a.Scalar {
-		out.setScalar(name, min(v, b.Scalar[name]))
-	}
-	return out
 }
 
 // curve is how much machines of a range turn out to offer of one kind, by how much they have of it: straight lines from

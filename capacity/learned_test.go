@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // studies is a pool whose nodes offer something else than its template promises.
@@ -178,7 +179,7 @@ func TestARangeLearnsWhatItsSizesLose(t *testing.T) {
 	require.Empty(t, st.plan().Creates)
 	x := newExperience(pool, st.recorded())
 	at := func(memory int64) int64 {
-		c := Resources{MilliCPU: 4000, Memory: memory << 20, Pods: DefaultPods}
+		c := amount.Resources{MilliCPU: 4000, Memory: memory << 20, Pods: DefaultPods}
 		return x.expect("other", c, c).Memory >> 20
 	}
 	require.Equal(t, []int64{3584, 7168, 7936, 8704, 17408}, []int64{at(4096), at(8192), at(9216), at(10240), at(20480)})

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // SetDaemonSet takes in a DaemonSet: the room for its pods is set aside on every node it matches.
@@ -43,7 +44,7 @@ func (l *Live) setDaemons(e *entry) {
 		return
 	}
 	n := l.started(e)
-	var sum Resources
+	var sum amount.Resources
 	for uid, d := range l.daemons {
 		if e.owners[uid] == 0 && d.Matches(n) {
 			sum.Add(d.Ask.Requests)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // entry is a node with everything counted against it. An entry whose Object is nil is a name that pods are bound to or
@@ -63,7 +64,7 @@ func (l *Live) thaw(e *entry) {
 type vacancy struct{ cpu, memory, pods int64 }
 
 // takes says whether a request of these kinds alone has room. Kinds that are not asked for are never short.
-func (v *vacancy) takes(r *Resources) bool {
+func (v *vacancy) takes(r *amount.Resources) bool {
 	return r.Pods <= v.pods && (r.MilliCPU <= 0 || r.MilliCPU <= v.cpu) && (r.Memory <= 0 || r.Memory <= v.memory) &&
 		r.EphemeralStorage <= 0 && len(r.Scalar) == 0
 }
@@ -83,7 +84,7 @@ func (l *Live) SetNode(node *corev1.Node, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.entry(node.Name)
-	slim, allocatable := slimNode(node), ResourcesOf(node.Status.Allocatable)
+	slim, allocatable := slimNode(node), amount.Of(node.Status.Allocatable)
 	uuid := strings.ToLower(node.Status.NodeInfo.SystemUUID)
 	if e.Object != nil && e.uuid == uuid && e.Allocatable.Equal(allocatable) && sameNode(e.Object, slim) {
 		return

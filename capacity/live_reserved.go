@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // reservations is what a node keeps for the pods that its claim lists and that are neither bound nor held.
@@ -18,7 +19,7 @@ type reservations struct {
 	// expects are the pods that the last plan sends here, and awaited what those of them need that are in kept. A plan
 	// counts for itself where it sends them.
 	expects []types.UID
-	awaited Resources
+	awaited amount.Resources
 }
 
 // settleReservation recounts the nodes that keep room for a pod, and a node whose use changed with it.
@@ -48,7 +49,7 @@ func (l *Live) setReserved(e *entry) {
 		l.oust(e)
 	}
 	l.countKept(e, 1)
-	var sum Resources
+	var sum amount.Resources
 	for i, p := range e.kept {
 		sum.Add(p.Ask.Requests)
 		if slices.Contains(awaited, p) {
@@ -110,7 +111,7 @@ func (l *Live) oust(e *entry) {
 	for _, p := range e.kept {
 		all.Sub(p.Ask.Requests)
 	}
-	if !negative(all) {
+	if !all.Overdrawn() {
 		return
 	}
 	slices.SortStableFunc(e.kept, func(a, b *Pod) int { return cmp.Compare(b.Priority, a.Priority) })
@@ -122,19 +123,6 @@ func (l *Live) oust(e *entry) {
 		left.Sub(p.Ask.Requests)
 		return false
 	})
-}
-
-// negative says whether any kind of resource is overdrawn.
-func negative(r Resources) bool {
-	if r.MilliCPU < 0 || r.Memory < 0 || r.EphemeralStorage < 0 || r.Pods < 0 {
-		return true
-	}
-	for _, v := range r.Scalar {
-		if v < 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // keepsFor says whether a node keeps room for this very pod.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // model is a cluster as plain objects. All that Live counts one event at a time, it counts from the start.
@@ -71,16 +72,16 @@ func (m *model) boundTo(node string) []*corev1.Pod {
 	return pods
 }
 
-func (m *model) used(node string) Resources {
-	var sum Resources
+func (m *model) used(node string) amount.Resources {
+	var sum amount.Resources
 	for _, p := range m.boundTo(node) {
-		sum.Add(podUsage(p))
+		sum.Add(amount.Used(p))
 	}
 	return sum
 }
 
-func (m *model) held(node string) Resources {
-	var sum Resources
+func (m *model) held(node string) amount.Resources {
+	var sum amount.Resources
 	for _, h := range m.holds {
 		if h.node == node {
 			sum.Add(NewAsk(h.pod).Requests)
@@ -190,8 +191,8 @@ func (m *model) keeps(c *v1alpha1.NodeClaim, uid types.UID) bool {
 	return p != nil && pending(p) && !held && m.keeper(uid) == c
 }
 
-func (m *model) reserved(n *corev1.Node) Resources {
-	var sum Resources
+func (m *model) reserved(n *corev1.Node) amount.Resources {
+	var sum amount.Resources
 	for _, p := range m.kept(n) {
 		sum.Add(NewAsk(p).Requests)
 	}
@@ -199,8 +200,8 @@ func (m *model) reserved(n *corev1.Node) Resources {
 }
 
 // reservedByClaim leaves out pods that are only expected: a plan counts for itself where it sends them.
-func (m *model) reservedByClaim(n *corev1.Node) Resources {
-	var sum Resources
+func (m *model) reservedByClaim(n *corev1.Node) amount.Resources {
+	var sum amount.Resources
 	for _, p := range m.kept(n) {
 		c := m.claimOf(n)
 		if c != nil && m.keeps(c, p.UID) && slices.ContainsFunc(c.Spec.Reserved, func(r v1alpha1.PodReference) bool { return r.UID == p.UID }) {
@@ -232,7 +233,7 @@ func (m *model) kept(n *corev1.Node) []*corev1.Pod {
 		return pods
 	}
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return int(PodOf(b).Priority) - int(PodOf(a).Priority) })
-	offered := ResourcesOf(n.Status.Allocatable)
+	offered := amount.Of(n.Status.Allocatable)
 	left := offered.Minus(m.used(n.Name)).Minus(m.held(n.Name)).Minus(m.daemonRoom(n))
 	return slices.DeleteFunc(pods, func(p *corev1.Pod) bool {
 		ask := NewAsk(p)
@@ -268,7 +269,7 @@ func (m *model) mayTakeOver(p *corev1.Pod, name string) bool {
 	if n == nil || m.stage(n) != Open {
 		return false
 	}
-	more := Resources{}
+	more := amount.Resources{}
 	for _, other := range m.kept(n) {
 		if PodOf(other).Priority < PodOf(p).Priority {
 			more.Add(NewAsk(other).Requests)
@@ -277,8 +278,8 @@ func (m *model) mayTakeOver(p *corev1.Pod, name string) bool {
 	return !more.IsZero() && m.judgeWith(p, name, more).Fits
 }
 
-func (m *model) daemonRoom(n *corev1.Node) Resources {
-	var sum Resources
+func (m *model) daemonRoom(n *corev1.Node) amount.Resources {
+	var sum amount.Resources
 	owners := m.owners(n.Name)
 	for uid, ds := range m.daemons {
 		if owners[uid] == 0 && m.daemonComes(ds, n) {
@@ -301,10 +302,12 @@ func (m *model) daemonComes(ds *appsv1.DaemonSet, n *corev1.Node) bool {
 }
 
 // judge is a fresh judgement of a pod on a node.
-func (m *model) judge(p *corev1.Pod, name string) Verdict { return m.judgeWith(p, name, Resources{}) }
+func (m *model) judge(p *corev1.Pod, name string) Verdict {
+	return m.judgeWith(p, name, amount.Resources{})
+}
 
 // judgeWith counts more room as free.
-func (m *model) judgeWith(p *corev1.Pod, name string, more Resources) Verdict {
+func (m *model) judgeWith(p *corev1.Pod, name string, more amount.Resources) Verdict {
 	n, ask := m.nodes[name], NewAsk(p)
 	owner, kind := ownerOf(p)
 	if n == nil {
@@ -318,7 +321,7 @@ func (m *model) judgeWith(p *corev1.Pod, name string, more Resources) Verdict {
 			return refusal(CodeReleasing, "")
 		}
 	}
-	free := ResourcesOf(n.Status.Allocatable).Minus(m.used(name)).Minus(m.held(name))
+	free := amount.Of(n.Status.Allocatable).Minus(m.used(name)).Minus(m.held(name))
 	free.Sub(m.daemonRoom(n))
 	free.Sub(m.reserved(n))
 	if known := m.pods[p.UID]; known != nil && slices.Contains(m.kept(n), known) {
@@ -328,7 +331,7 @@ func (m *model) judgeWith(p *corev1.Pod, name string, more Resources) Verdict {
 	if ds := m.daemons[owner]; ds != nil && kind == "DaemonSet" && m.owners(name)[owner] == 0 && m.daemonComes(ds, n) {
 		free.Add(NewDaemon(ds).Ask.Requests)
 	}
-	return Fit(ask, &Node{Object: n, Allocatable: ResourcesOf(n.Status.Allocatable)}, free, m.classes)
+	return Fit(ask, &Node{Object: n, Allocatable: amount.Of(n.Status.Allocatable)}, free, m.classes)
 }
 
 // The events.

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // Stage says where a node stands in its life.
@@ -31,19 +32,19 @@ type Node struct {
 	// of it is kept.
 	Object *corev1.Node
 	// Allocatable is what the kubelet offers (or will offer).
-	Allocatable Resources
+	Allocatable amount.Resources
 	// Used is what bound pods take.
-	Used Resources
+	Used amount.Resources
 	// Held is what pods take that were sent here and are not seen bound.
-	Held Resources
+	Held amount.Resources
 	// Daemons is room set aside for DaemonSet pods that will come and are not there yet.
-	Daemons Resources
+	Daemons amount.Resources
 	// Reserved is room kept for the pods a machine was ordered for, while they are neither bound nor held.
-	Reserved Resources
+	Reserved amount.Resources
 }
 
 // Free is what is left for a pod without a reservation; it may be negative.
-func (n *Node) Free() Resources {
+func (n *Node) Free() amount.Resources {
 	free := n.Allocatable.Clone()
 	free.Sub(n.Used)
 	free.Sub(n.Held)
@@ -61,15 +62,15 @@ func (n *Node) vacancy() vacancy {
 var noAsk Ask
 
 // room is Free in the kinds that a pod asks for; it makes no map where the pod needs none.
-func (n *Node) room(a *Ask) Resources {
+func (n *Node) room(a *Ask) amount.Resources {
 	left := func(offered int64, taken ...int64) int64 {
 		for _, t := range taken {
-			offered = addSaturated(offered, -t)
+			offered = amount.Sum(offered, -t)
 		}
 		return offered
 	}
 	u, h, d, r := &n.Used, &n.Held, &n.Daemons, &n.Reserved
-	free := Resources{
+	free := amount.Resources{
 		MilliCPU: left(n.Allocatable.MilliCPU, u.MilliCPU, h.MilliCPU, d.MilliCPU, r.MilliCPU),
 		Memory:   left(n.Allocatable.Memory, u.Memory, h.Memory, d.Memory, r.Memory),
 		Pods:     left(n.Allocatable.Pods, u.Pods, h.Pods, d.Pods, r.Pods),
@@ -79,7 +80,7 @@ func (n *Node) room(a *Ask) Resources {
 			u.EphemeralStorage, h.EphemeralStorage, d.EphemeralStorage, r.EphemeralStorage)
 	}
 	for name := range a.Requests.Scalar {
-		free.setScalar(name, left(n.Allocatable.Scalar[name],
+		free.Set(name, left(n.Allocatable.Scalar[name],
 			u.Scalar[name], h.Scalar[name], d.Scalar[name], r.Scalar[name]))
 	}
 	return free

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/policy"
 )
 
@@ -26,14 +27,14 @@ type blueprint struct {
 
 // good is what a shape says of its machines, in numbers.
 type good struct {
-	machine Resources
+	machine amount.Resources
 	cost    float64
 	extra   bool   // the machine has extended resources
 	labels  string // the family's name in its pool
 }
 
 func goodOf(shape v1alpha1.Shape) *good {
-	g := &good{machine: ResourcesOf(shape.Resources), cost: policy.Cost(shape)}
+	g := &good{machine: amount.Of(shape.Resources), cost: policy.Cost(shape)}
 	if _, said := shape.Resources[corev1.ResourcePods]; !said {
 		g.machine.Pods = DefaultPods
 	}
@@ -51,8 +52,8 @@ func goodOf(shape v1alpha1.Shape) *good {
 type family struct {
 	vendor   *vendor
 	order    int // among all families
-	overhead Resources
-	daemons  Resources
+	overhead amount.Resources
+	daemons  amount.Resources
 	probe    *Node
 	admitted []verdict    // by class
 	sizes    []*blueprint // of a fixed list, by rising cost
@@ -74,7 +75,7 @@ func (s *vendor) newFamily(shape v1alpha1.Shape) *family {
 	claim := NewClaim(s.pool, shape, noSlot)
 	node := NodeOfClaim(claim, s.market.daemons)
 	s.market.families++
-	return &family{vendor: s, order: s.market.families, overhead: ResourcesOf(claim.Spec.Overhead), daemons: node.Daemons, probe: node}
+	return &family{vendor: s, order: s.market.families, overhead: amount.Of(claim.Spec.Overhead), daemons: node.Daemons, probe: node}
 }
 
 // blueprint makes one of the pool's machines from what is known of its shape, and what was learned of it unless that is
@@ -110,7 +111,7 @@ func (b *blueprint) node() *Node {
 }
 
 // room is what the machine has for pods, in all kinds.
-func (b *blueprint) room() Resources {
+func (b *blueprint) room() amount.Resources {
 	free := b.node().Free()
 	free.Pods = min(free.Pods, maxReserved)
 	return free
@@ -177,8 +178,8 @@ func (b *blueprint) admitsByName(c *class) bool {
 
 // machineFor is how much cpu (milli) and memory (bytes) a machine of the family needs to carry so much.
 func (b *blueprint) machineFor(load vector) (milliCPU, memory int64) {
-	offers := func(at int) int64 { return addSaturated(addSaturated(b.offered[at], -b.free[at]), load[at]) }
-	milliCPU, memory = addSaturated(offers(atCPU), b.overhead.MilliCPU), addSaturated(offers(atMemory), b.overhead.Memory)
+	offers := func(at int) int64 { return amount.Sum(amount.Sum(b.offered[at], -b.free[at]), load[at]) }
+	milliCPU, memory = amount.Sum(offers(atCPU), b.overhead.MilliCPU), amount.Sum(offers(atMemory), b.overhead.Memory)
 	if x := b.vendor.experience; x != nil {
 		milliCPU, memory = max(milliCPU, x.cpu.holding(offers(atCPU))), max(memory, x.memory.holding(offers(atMemory)))
 	}
@@ -189,7 +190,7 @@ func (b *blueprint) machineFor(load vector) (milliCPU, memory int64) {
 func (s *vendor) newClaim(shape v1alpha1.Shape, slot int) *v1alpha1.NodeClaim {
 	claim := NewClaim(s.pool, shape, slot)
 	said := promised(claim)
-	if expected := s.experience.expect(shape.Name, ResourcesOf(claim.Spec.Resources), said); !expected.Equal(said) {
+	if expected := s.experience.expect(shape.Name, amount.Of(claim.Spec.Resources), said); !expected.Equal(said) {
 		claim.Spec.Allocatable = expected.List()
 	}
 	return claim

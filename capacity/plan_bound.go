@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // floor works out what the pods of a plan cost at the least, if machines could be bought in fractions and pods be cut in
@@ -111,7 +113,7 @@ func (s *vendor) corners() []*blueprint {
 	if !ok {
 		return nil
 	}
-	most := ResourcesOf(largest.Resources)
+	most := amount.Of(largest.Resources)
 	var corners []*blueprint
 	for _, cpu := range []int64{0, most.MilliCPU} {
 		for _, memory := range []int64{0, most.Memory} {
@@ -128,7 +130,7 @@ func (s *vendor) corners() []*blueprint {
 func (b *floor) room(o *blueprint) vector {
 	daemons := o.family.daemons
 	if b.market.daemonsByName {
-		daemons = Resources{}
+		daemons = amount.Resources{}
 		for _, d := range b.market.daemons {
 			if !d.Ask.byName && d.Matches(o.family.probe) {
 				daemons.Add(d.Ask.Requests)

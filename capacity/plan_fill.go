@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/policy"
 )
 
@@ -21,7 +22,7 @@ func (d *draft) fill(b *blueprint, first int) (lot, policy.Offer) {
 	if small := d.shrink(b, free, l.packed); small != b {
 		l.blueprint = small
 		for k := range free {
-			free[k] = addSaturated(small.free[k], addSaturated(free[k], -b.free[k]))
+			free[k] = amount.Sum(small.free[k], amount.Sum(free[k], -b.free[k]))
 		}
 		l.packed = d.pack(small, free, first, l.packed)
 	}
@@ -165,7 +166,7 @@ func idle(b *blueprint, k kinds, free vector) bool {
 func (d *draft) shrink(b *blueprint, free vector, carried []packed) *blueprint {
 	load := make(vector, len(free))
 	for i := range load {
-		load[i] = max(addSaturated(b.free[i], -free[i]), 0)
+		load[i] = max(amount.Sum(b.free[i], -free[i]), 0)
 	}
 	if b.vendor.sizes == nil {
 		return d.cheapest(b, load, carried)

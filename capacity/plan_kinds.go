@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // kinds are the resources that the pods of a plan ask for: cpu, memory and pods always, then the others by name.
@@ -36,7 +38,7 @@ func kindsOf(classes []*class) kinds {
 }
 
 // of writes r into to, which has the length of the kinds.
-func (k kinds) of(r *Resources, to vector) vector {
+func (k kinds) of(r *amount.Resources, to vector) vector {
 	to[atCPU], to[atMemory], to[atPods] = r.MilliCPU, r.Memory, r.Pods
 	for i := atPods + 1; i < len(k); i++ {
 		if k[i] == corev1.ResourceEphemeralStorage {
@@ -51,7 +53,7 @@ func (k kinds) of(r *Resources, to vector) vector {
 // less takes b off, kind by kind.
 func (a vector) less(b vector) {
 	for i := range a {
-		a[i] = addSaturated(a[i], -b[i])
+		a[i] = amount.Sum(a[i], -b[i])
 	}
 }
 
@@ -72,7 +74,7 @@ func (s *slab) next() vector {
 	return v
 }
 
-func (k kinds) from(r *Resources) vector { return k.of(r, make(vector, len(k))) }
+func (k kinds) from(r *amount.Resources) vector { return k.of(r, make(vector, len(k))) }
 
 // holds says whether need fits into a. A kind that is not asked for is never short.
 func (a vector) holds(need vector) bool {

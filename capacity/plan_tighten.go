@@ -3,6 +3,8 @@ package capacity
 import (
 	"cmp"
 	"slices"
+
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // tightening makes machines of a draft smaller: a machine is rounded up to the next size on sale, and what that wastes of
@@ -109,7 +111,7 @@ func (d *draft) smaller(b *blueprint) []*blueprint {
 		}
 		return nil
 	}
-	machine, out := ResourcesOf(b.shape.Resources), []*blueprint(nil)
+	machine, out := amount.Of(b.shape.Resources), []*blueprint(nil)
 	for _, less := range [][2]int64{{machine.MilliCPU - 1, machine.Memory}, {machine.MilliCPU, machine.Memory - 1}} {
 		if shape, ok := b.vendor.sizes.Largest(less[0], less[1]); ok {
 			if other := b.vendor.size(shape); other.cost < b.cost {
@@ -160,7 +162,7 @@ func (t *tightening) spare(but, kind int) int64 {
 	sum := int64(0)
 	for j, room := range t.rooms {
 		if j != but && t.lots[j].vendor.tier == t.lots[but].vendor.tier {
-			sum = addSaturated(sum, max(room[kind], 0))
+			sum = amount.Sum(sum, max(room[kind], 0))
 		}
 	}
 	return sum

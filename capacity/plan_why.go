@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // explain says of every pod that is left why no pool takes it.
@@ -106,7 +108,7 @@ func (m *market) whyShort(s *vendor, c *class, short Reason) Reason {
 	return short
 }
 
-func shown(r Resources, name corev1.ResourceName) string {
+func shown(r amount.Resources, name corev1.ResourceName) string {
 	q := r.List()[name]
 	return q.String()
 }

@@ -9,6 +9,7 @@ import (
 	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/capacity/topology"
 	"github.com/muster-sh/muster/capacity/volume"
 )
@@ -51,7 +52,7 @@ type Pod struct {
 
 	Ask *Ask
 	// Usage is what the pod takes of the node it is bound to.
-	Usage Resources
+	Usage amount.Resources
 	// Volumes is what the pod's volumes ask of a node; nil for most pods. No two pods share one, so no pod that has one
 	// stands for another.
 	Volumes *volume.Demand
@@ -94,7 +95,7 @@ func newPod(pod *corev1.Pod, ask *Ask) *Pod {
 	_, p.Mirror = pod.Annotations[corev1.MirrorPodAnnotationKey]
 	p.keep, p.local = keepOf(pod), writesLocally(pod)
 	if p.Node != "" {
-		p.Usage = podUsage(pod)
+		p.Usage = amount.Used(pod)
 		if p.Usage.Equal(ask.Requests) {
 			p.Usage = ask.Requests // one map for all
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // signature writes all that Fit and the planner read of a pod into one string, in one order. Pods with one signature
@@ -34,7 +36,7 @@ func signature(pod *corev1.Pod, a *Ask) string {
 	return string(sum[:16])
 }
 
-func appendResources(b []byte, r Resources) []byte {
+func appendResources(b []byte, r amount.Resources) []byte {
 	for _, v := range []int64{r.MilliCPU, r.Memory, r.EphemeralStorage, r.Pods, int64(len(r.Scalar))} {
 		b = binary.AppendVarint(b, v)
 	}

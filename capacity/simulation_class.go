@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/capacity/topology"
 	"github.com/muster-sh/muster/capacity/volume"
 )
@@ -16,9 +17,9 @@ type Class struct {
 	// ID counts the classes of the Simulation from 0.
 	ID int
 
-	base     *Class    // the class that kube-scheduler's filters know; itself in most cases
-	wishes   []wish    // those that count as hard, the strongest first
-	takes    Resources // what one pod takes of a node
+	base     *Class           // the class that kube-scheduler's filters know; itself in most cases
+	wishes   []wish           // those that count as hard, the strongest first
+	takes    amount.Resources // what one pod takes of a node
 	stricter map[hardness]*Class
 
 	volumes  *volume.Demand   // of the one pod of the class; nil for most

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/capacity/topology"
 	"github.com/muster-sh/muster/capacity/volume"
 )
@@ -20,7 +21,7 @@ type Place struct {
 	Model *Model
 	// Free is the room that is left; Put and Take keep it. A caller may correct it (room it gives back to the pod that the
 	// room is kept for, say): Rewind undoes moves, not such corrections.
-	Free Resources
+	Free amount.Resources
 	// Classes are served by somebody else on a node that exists; for one that does not they cannot be promised.
 	Classes Classes
 
@@ -48,13 +49,13 @@ func (s *Simulation) Arrive(c *Claim) *Place {
 }
 
 // unreserved is the room of a node with what is reserved on it.
-func unreserved(n *Node) Resources { return n.Free().Plus(n.Reserved) }
+func unreserved(n *Node) amount.Resources { return n.Free().Plus(n.Reserved) }
 
 // Model is a machine that could be bought, prepared once, so that opening many like it is cheap.
 type Model struct {
 	Node *Node
 	// Free is the room of an empty machine, what DaemonSets take off.
-	Free Resources
+	Free amount.Resources
 
 	admits  []int8 // by class: 1 yes, -1 no, 0 not judged yet
 	profile *topology.Profile

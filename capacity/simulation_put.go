@@ -24,7 +24,7 @@ func (s *Simulation) Await(pod *Pod, c *Claim) {
 	if p == nil || p.Node.Stage != Open {
 		p = s.Arrive(c)
 	} else {
-		p.Free.addTimes(&pod.Ask.Requests, 1)
+		p.Free.AddTimes(&pod.Ask.Requests, 1)
 	}
 	s.Put(s.Class(pod), p, 1)
 }
@@ -36,7 +36,7 @@ func (s *Simulation) count(c *Class, p *Place, n int) {
 		}
 		return
 	}
-	p.Free.addTimes(&c.takes, int64(-n))
+	p.Free.AddTimes(&c.takes, int64(-n))
 	s.stand(c, p, n)
 }
 
@@ -55,16 +55,5 @@ func (s *Simulation) stand(c *Class, p *Place, n int) {
 	s.countVolumes(c, p, n)
 	if c.kind != nil {
 		c.kind.Put(p.site, n)
-	}
-}
-
-// addTimes adds o n times; n may be negative.
-func (r *Resources) addTimes(o *Resources, n int64) {
-	r.MilliCPU = addSaturated(r.MilliCPU, o.MilliCPU*n)
-	r.Memory = addSaturated(r.Memory, o.Memory*n)
-	r.EphemeralStorage = addSaturated(r.EphemeralStorage, o.EphemeralStorage*n)
-	r.Pods = addSaturated(r.Pods, o.Pods*n)
-	for name, v := range o.Scalar {
-		r.setScalar(name, addSaturated(r.Scalar[name], v*n))
 	}
 }

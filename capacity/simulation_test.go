@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // inZone makes a node of a zone.
@@ -80,7 +82,7 @@ func TestSimulationOpensMachines(t *testing.T) {
 	s.nodes(makeNode("a", "cpu", "4"))
 	sim, c := s.short(spreadOver(makePod("web", "cpu", "1"), corev1.LabelHostname, corev1.DoNotSchedule))
 	web, a := c[0], sim.On("a")
-	model := sim.Model(&Node{Name: "new", Object: makeNode("new"), Allocatable: Resources{MilliCPU: 4000, Pods: 9}})
+	model := sim.Model(&Node{Name: "new", Object: makeNode("new"), Allocatable: amount.Resources{MilliCPU: 4000, Pods: 9}})
 	require.True(t, sim.Takes(web, model))
 	mark := sim.Mark()
 	sim.Put(web, a, 1)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // TemplateHash stands for what a pool's machines are made from. With another template, what was learned of the machines
@@ -117,5 +118,5 @@ func (m *mould) spec(c *v1alpha1.NodeClaim) *v1alpha1.NodeClaimSpec {
 // sameAmounts compares what scheduling counts. Lists that are alike word for word are not read.
 func sameAmounts(a, b corev1.ResourceList) bool {
 	alike := func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 }
-	return maps.EqualFunc(a, b, alike) || ResourcesOf(a).Equal(ResourcesOf(b))
+	return maps.EqualFunc(a, b, alike) || amount.Of(a).Equal(amount.Of(b))
 }

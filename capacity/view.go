@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/capacity/volume"
 )
 
@@ -203,11 +204,11 @@ func cordonedByOthers(n *corev1.Node) bool {
 }
 
 // withPromised adds the extended resources that a starting node does not offer yet.
-func withPromised(real, promised Resources) Resources {
+func withPromised(real, promised amount.Resources) amount.Resources {
 	sum := real.Clone()
 	for name, v := range promised.Scalar {
 		if sum.Scalar[name] == 0 {
-			sum.setScalar(name, v)
+			sum.Set(name, v)
 		}
 	}
 	return sum

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // Without is the view as it will be when these claims' nodes have been closed and the pods that are to be moved off them
@@ -71,6 +72,6 @@ func (c *Claim) closed() *Claim {
 // Again is the pod as its controller makes it again after it left its node: it asks for what its template says.
 func (p *Pod) Again() *Pod {
 	a := *p
-	a.Node, a.Nominated, a.Usage, a.Terminating = "", "", Resources{}, false
+	a.Node, a.Nominated, a.Usage, a.Terminating = "", "", amount.Resources{}, false
 	return &a
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // readPod decodes a pod whose requests can be counted.
@@ -97,10 +97,10 @@ type requestSum map[corev1.ResourceName]int64
 func (s requestSum) add(field string, list corev1.ResourceList) error {
 	for _, name := range sortedNames(list) {
 		q := list[name]
-		if !capacity.Countable(q) {
+		if !amount.Countable(q) {
 			return bad(fmt.Sprintf("%s[%q]", field, name), "its exponent is too large")
 		}
-		v, counted := amount(name, q)
+		v, counted := inUnits(name, q)
 		switch {
 		case q.Sign() < 0:
 			return bad(fmt.Sprintf("%s[%q]", field, name), "%s is negative", q.String())
@@ -112,8 +112,8 @@ func (s requestSum) add(field string, list corev1.ResourceList) error {
 	return nil
 }
 
-// amount is a quantity in the unit it is counted in. Quantities of 2^63-1 are those that were larger and were cut.
-func amount(name corev1.ResourceName, q resource.Quantity) (int64, bool) {
+// inUnits is a quantity in the unit it is counted in. Quantities of 2^63-1 are those that were larger and were cut.
+func inUnits(name corev1.ResourceName, q resource.Quantity) (int64, bool) {
 	if q.CmpInt64(math.MaxInt64) >= 0 {
 		return 0, false
 	}

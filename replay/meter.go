@@ -8,6 +8,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/policy"
 	"github.com/muster-sh/muster/provider"
 	"github.com/muster-sh/muster/provider/sim"
@@ -26,8 +27,8 @@ type meter struct {
 	byNode   map[string]*bought // the machine that last had this node name
 	order    []*bought
 
-	nodes  map[string]capacity.Resources // allocatable of the bought nodes that exist
-	usage  map[types.UID]usage           // of the pods on them
+	nodes  map[string]amount.Resources // allocatable of the bought nodes that exist
+	usage  map[types.UID]usage         // of the pods on them
 	peak   int
 	level  levels
 	totals levels
@@ -50,7 +51,7 @@ type bought struct {
 
 type usage struct {
 	node string
-	take capacity.Resources
+	take amount.Resources
 }
 
 // levels are amounts now, or amounts times seconds.
@@ -61,7 +62,7 @@ type levels struct {
 func newMeter(a *agenda, api *api) *meter {
 	m := &meter{
 		agenda: a, api: api, states: map[lifeState]int{}, machines: map[machineKey]*bought{}, byNode: map[string]*bought{},
-		nodes: map[string]capacity.Resources{}, usage: map[types.UID]usage{}, last: a.now,
+		nodes: map[string]amount.Resources{}, usage: map[types.UID]usage{}, last: a.now,
 	}
 	api.watch(0, m.see)
 	return m
@@ -148,7 +149,7 @@ func (m *meter) seeNode(c change, n *corev1.Node) {
 	if c.gone() {
 		return
 	}
-	r := capacity.ResourcesOf(n.Status.Allocatable)
+	r := amount.Of(n.Status.Allocatable)
 	m.nodes[n.Name] = r
 	m.level.nodes++
 	m.level.cpu += float64(r.MilliCPU)

@@ -10,6 +10,7 @@ import (
 	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // scheduler is kube-scheduler with the configuration of deploy/place: one profile, four filters handed to Muster, the
@@ -81,7 +82,7 @@ func (s *scheduler) seeNode(c change, n *corev1.Node) {
 		}
 		s.nodes = slices.Insert(s.nodes, i, n.Name)
 	}
-	s.known[n.Name] = &capacity.Node{Name: n.Name, Object: n, Allocatable: capacity.ResourcesOf(n.Status.Allocatable)}
+	s.known[n.Name] = &capacity.Node{Name: n.Name, Object: n, Allocatable: amount.Of(n.Status.Allocatable)}
 	s.event(c, n.Name, true)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 const traceHead = "arrival_s,wait_s,duration_s,end_s,cpu_milli,memory_mib,gpu_count,gpu_milli,gpu_model,qos,name,group,state," +
@@ -55,7 +56,7 @@ func TestRowsBecomePods(t *testing.T) {
 	require.Equal(t, Scheduler, web.Pod.Spec.SchedulerName)
 	require.Equal(t, map[string]string{"zone": "a", "ssd": "true"}, web.Pod.Spec.NodeSelector)
 	ask := capacity.NewAsk(web.Pod).Requests
-	require.Equal(t, capacity.Resources{MilliCPU: 1500, Memory: 2 << 30, EphemeralStorage: 512 << 20, Pods: 1,
+	require.Equal(t, amount.Resources{MilliCPU: 1500, Memory: 2 << 30, EphemeralStorage: 512 << 20, Pods: 1,
 		Scalar: map[corev1.ResourceName]int64{WholeGPU: 2}}, ask)
 	terms := web.Pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	require.Equal(t, []string{"P100", "T4"}, terms[0].MatchExpressions[0].Values)
@@ -141,11 +142,11 @@ func TestReadNodes(t *testing.T) {
 	require.Len(t, nodes, 2)
 	require.Equal(t, "T4", nodes[0].Labels[GPUModel])
 	require.True(t, nodeReady(nodes[0]))
-	require.Equal(t, capacity.Resources{MilliCPU: 32000, Memory: 1 << 30, Pods: 110, Scalar: map[corev1.ResourceName]int64{WholeGPU: 2}},
-		capacity.ResourcesOf(nodes[0].Status.Allocatable))
+	require.Equal(t, amount.Resources{MilliCPU: 32000, Memory: 1 << 30, Pods: 110, Scalar: map[corev1.ResourceName]int64{WholeGPU: 2}},
+		amount.Of(nodes[0].Status.Allocatable))
 	nodes, err = ReadNodes("nodes.csv", strings.NewReader(text), GPUMilli)
 	require.NoError(t, err)
-	require.Equal(t, int64(2000), capacity.ResourcesOf(nodes[0].Status.Allocatable).Scalar[MilliGPU])
+	require.Equal(t, int64(2000), amount.Of(nodes[0].Status.Allocatable).Scalar[MilliGPU])
 
 	_, err = ReadNodes("nodes.csv", strings.NewReader("name,cpu_milli,memory_mib\nn,1,1\nn,1,1\n"), GPUWhole)
 	require.ErrorContains(t, err, `nodes.csv:3: name "n": use each name once`)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/capacity/lifecycle"
 )
 
@@ -84,7 +85,7 @@ type demand struct {
 // room is a node and what is free on it.
 type room struct {
 	*capacity.Node
-	free capacity.Resources
+	free amount.Resources
 }
 
 func (r *room) take(p *capacity.Pod, v *capacity.View) bool {

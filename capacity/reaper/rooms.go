@@ -1,6 +1,8 @@
 package reaper
 
-import "github.com/muster-sh/muster/capacity"
+import (
+	"github.com/muster-sh/muster/capacity/amount"
+)
 
 // rooms sums the nodes of a pool that stay.
 type rooms struct {
@@ -9,7 +11,7 @@ type rooms struct {
 	freeMilliCPU, freeByte int64
 }
 
-func (r *rooms) add(offer, free capacity.Resources) {
+func (r *rooms) add(offer, free amount.Resources) {
 	r.milliCPU += offer.MilliCPU
 	r.memory += offer.Memory
 	r.freeMilliCPU += max(free.MilliCPU, 0)
@@ -17,14 +19,14 @@ func (r *rooms) add(offer, free capacity.Resources) {
 }
 
 // leave counts a node that goes, take a pod that comes.
-func (r *rooms) leave(offer, free capacity.Resources) {
+func (r *rooms) leave(offer, free amount.Resources) {
 	r.milliCPU -= offer.MilliCPU
 	r.memory -= offer.Memory
 	r.freeMilliCPU -= max(free.MilliCPU, 0)
 	r.freeByte -= max(free.Memory, 0)
 }
 
-func (r *rooms) take(asked capacity.Resources) {
+func (r *rooms) take(asked amount.Resources) {
 	r.freeMilliCPU -= asked.MilliCPU
 	r.freeByte -= asked.Memory
 }

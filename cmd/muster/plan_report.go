@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // planReport is the answer of `muster plan --output json`. docs/plan.md describes it; fields are added, never renamed.
@@ -154,7 +155,7 @@ func amounts(list corev1.ResourceList) map[string]string {
 }
 
 // shares are the parts of a whole that are used, in thousandths.
-func shares(used, of capacity.Resources) map[string]float64 {
+func shares(used, of amount.Resources) map[string]float64 {
 	out := map[string]float64{}
 	part := used.List()
 	for name, whole := range of.List() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/capacity/reaper"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,7 +80,7 @@ func least(v *capacity.View, pool string) *capacity.Claim {
 // amounts are resources by name, as numbers to be added up.
 type amounts map[string]float64
 
-func (a amounts) add(r capacity.Resources, sign float64) {
+func (a amounts) add(r amount.Resources, sign float64) {
 	a["cpu"] += sign * float64(r.MilliCPU)
 	a["memory"] += sign * float64(r.Memory)
 	for name, amount := range r.Scalar {

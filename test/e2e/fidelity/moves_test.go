@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // history moves pods in a cluster and in a Simulation of how it was at first.
@@ -87,7 +88,7 @@ func (h *history) open() {
 }
 
 func blueprint(n *corev1.Node) *capacity.Node {
-	return &capacity.Node{Name: n.Name, Object: n, Allocatable: capacity.ResourcesOf(n.Status.Allocatable)}
+	return &capacity.Node{Name: n.Name, Object: n, Allocatable: amount.Of(n.Status.Allocatable)}
 }
 
 // tryAndUndo makes moves that leave no trace.

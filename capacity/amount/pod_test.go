@@ -1,4 +1,4 @@
-package capacity
+package amount
 
 import (
 	"testing"
@@ -126,69 +126,31 @@ func TestRequestsAndUsage(t *testing.T) {
 			func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = nil }, Resources{}, Resources{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := makePod("p", "cpu", "1", "memory", "1Gi")
+			p := pod("cpu", "1", "memory", "1Gi")
 			c.change(p)
 			c.asks.Pods, c.takes.Pods = 1, 1
-			assert.Equal(t, c.asks, NewAsk(p).Requests)
-			assert.Equal(t, c.takes, podUsage(p))
+			assert.Equal(t, c.asks, asked(p))
+			assert.Equal(t, c.takes, Used(p))
 		})
 	}
 }
 
 func TestABoundPodWithANegativeAmountStillTakesTheRest(t *testing.T) {
-	p := makePod("p", "cpu", "4")
+	p := pod("cpu", "4")
 	p.Spec.Containers = append(p.Spec.Containers, container("b", "cpu", "-3", "example.com/gpu", "-1"))
-	assert.Equal(t, Resources{MilliCPU: 4000, Pods: 1}, podUsage(p))
+	assert.Equal(t, Resources{MilliCPU: 4000, Pods: 1}, Used(p))
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", AllocatedResources: amountsOf("memory", "-1Gi"),
 		Resources: &corev1.ResourceRequirements{Requests: amountsOf("memory", "-2Gi")}}}
-	assert.Equal(t, Resources{MilliCPU: 4000, Pods: 1}, podUsage(p))
+	assert.Equal(t, Resources{MilliCPU: 4000, Pods: 1}, Used(p))
 }
 
 // PodRequests adds the overhead to pod-level amounts in place where they have more digits than it can count fast.
 func TestCountingAPodDoesNotChangeIt(t *testing.T) {
-	p := makePod("p", "cpu", "1.0000000000")
+	p := pod("cpu", "1.0000000000")
 	p.Spec.Resources = &corev1.ResourceRequirements{Requests: amountsOf("cpu", "1.0000000000")}
 	p.Spec.Overhead = amountsOf("cpu", "1.0000000000")
 	for range 3 {
-		assert.Equal(t, int64(2000), NewAsk(p).Requests.MilliCPU)
-		assert.Equal(t, int64(2000), podUsage(p).MilliCPU)
-	}
-}
-
-func TestSignatureIsEqualExactlyWhereEveryNodeAnswersAlike(t *testing.T) {
-	base := func() *corev1.Pod {
-		p := makePod("p", "cpu", "1", "memory", "1Gi", "example.com/gpu", "1")
-		p.Spec.NodeSelector = map[string]string{"a": "1", "b": "2"}
-		p.Spec.Tolerations = []corev1.Toleration{{Key: "k", Value: "v"}}
-		return p
-	}
-	want := NewAsk(base()).Signature
-	same := base()
-	same.Name, same.UID, same.Namespace, same.Labels = "q", "q", "other", map[string]string{"x": "y"}
-	same.Spec.Containers = []corev1.Container{container("a", "cpu", "400m", "memory", "1Gi"), container("b", "cpu", "600m", "example.com/gpu", "1")}
-	assert.Equal(t, want, NewAsk(same).Signature, "the same sum in other containers of another pod")
-
-	for name, change := range map[string]func(p *corev1.Pod){
-		"cpu":               func(p *corev1.Pod) { p.Spec.Overhead = amountsOf("cpu", "1m") },
-		"memory":            func(p *corev1.Pod) { p.Spec.Overhead = amountsOf("memory", "1") },
-		"ephemeral storage": func(p *corev1.Pod) { p.Spec.Overhead = amountsOf("ephemeral-storage", "1") },
-		"a named resource":  func(p *corev1.Pod) { p.Spec.Overhead = amountsOf("example.com/fpga", "1") },
-		"a selector":        func(p *corev1.Pod) { p.Spec.NodeSelector["b"] = "3" },
-		"a selector moved":  func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "1b", "": "2"} },
-		"a toleration":      func(p *corev1.Pod) { p.Spec.Tolerations[0].Effect = corev1.TaintEffectNoExecute },
-		"no toleration":     func(p *corev1.Pod) { p.Spec.Tolerations = nil },
-		"an affinity that no node matches": func(p *corev1.Pod) {
-			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{}}}
-		},
-		"a preference": func(p *corev1.Pod) {
-			*p = *preferring(p, 1, corev1.NodeSelectorRequirement{Key: "a", Operator: corev1.NodeSelectorOpExists})
-		},
-		"resource claims":    func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "c"}} },
-		"a scheduling group": func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{} },
-	} {
-		p := base()
-		change(p)
-		assert.NotEqual(t, want, NewAsk(p).Signature, name)
+		assert.Equal(t, int64(2000), asked(p).MilliCPU)
+		assert.Equal(t, int64(2000), Used(p).MilliCPU)
 	}
 }

@@ -1,4 +1,4 @@
-package capacity
+package amount
 
 import (
 	"iter"
@@ -8,21 +8,21 @@ import (
 	requests "k8s.io/component-helpers/resource"
 )
 
-// podRequests is what a pod that is not bound asks for, as the noderesources plugin computes it. sound is false where no
+// Requested is what a pod that is not bound asks for, as the noderesources plugin computes it. sound is false where no
 // number can be trusted: an amount is negative, which the API server refuses but a file or a raw request may hold, or is
 // larger than what can be counted.
-func podRequests(pod *corev1.Pod) (r Resources, sound bool) {
+func Requested(pod *corev1.Pod) (r Resources, sound bool) {
 	trusted, negative := withoutNegatives(pod)
-	r = ResourcesOf(requests.PodRequests(trusted, requests.PodResourcesOptions{}))
+	r = Of(requests.PodRequests(trusted, requests.PodResourcesOptions{}))
 	r.Pods = 1
 	return r, !negative && !r.absurd()
 }
 
-// podUsage is what a bound pod takes of its node: as the scheduler's NodeInfo counts it with the feature gates of 1.36,
+// Used is what a bound pod takes of its node: as the scheduler's NodeInfo counts it with the feature gates of 1.36,
 // a resize in place at the largest of what is asked, allocated and in use. A negative amount counts as nothing.
-func podUsage(pod *corev1.Pod) Resources {
+func Used(pod *corev1.Pod) Resources {
 	trusted, _ := withoutNegatives(pod)
-	r := ResourcesOf(requests.PodRequests(trusted, requests.PodResourcesOptions{
+	r := Of(requests.PodRequests(trusted, requests.PodResourcesOptions{
 		UseStatusResources: true,
 		InPlacePodLevelResourcesVerticalScalingEnabled: true,
 	}))

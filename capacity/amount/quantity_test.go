@@ -1,4 +1,4 @@
-package capacity
+package amount
 
 import (
 	"strings"
@@ -24,10 +24,10 @@ func TestQuantitiesThatDoNotFitStayLarge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(c.cpu)}
-			require.Equal(t, c.want, ResourcesOf(list).MilliCPU)
+			require.Equal(t, c.want, Of(list).MilliCPU)
 		})
 	}
-	r := ResourcesOf(corev1.ResourceList{
+	r := Of(corev1.ResourceList{
 		corev1.ResourceMemory: resource.MustParse("10E"), "example.com/gpu": resource.MustParse("100E"),
 	})
 	require.Equal(t, Resources{
@@ -44,9 +44,13 @@ func TestExponentsThatNobodyCanWorkWith(t *testing.T) {
 		require.Equal(t, want, wholeOf(q), text)
 		require.Equal(t, !strings.HasSuffix(text, "E1001000000"), Countable(q), text)
 	}
-	require.Equal(t, CodeInvalid, NewAsk(makePod("p", "cpu", "1E1001000000")).Unjudged.Code)
-	require.Equal(t, CodeInvalid, NewAsk(makePod("p", "cpu", "-1E1001000000")).Unjudged.Code)
-	p := makePod("p", "cpu", "0E1001000000", "memory", "1Gi")
-	require.Equal(t, Resources{Memory: 1 << 30, Pods: 1}, NewAsk(p).Requests)
-	require.Equal(t, Resources{Memory: 1 << 30, Pods: 1}, podUsage(p))
+	for _, text := range []string{"1E1001000000", "-1E1001000000"} {
+		_, sound := Requested(pod("cpu", text))
+		require.False(t, sound, text)
+	}
+	p := pod("cpu", "0E1001000000", "memory", "1Gi")
+	asked, sound := Requested(p)
+	require.True(t, sound)
+	require.Equal(t, Resources{Memory: 1 << 30, Pods: 1}, asked)
+	require.Equal(t, Resources{Memory: 1 << 30, Pods: 1}, Used(p))
 }

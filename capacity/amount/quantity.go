@@ -1,4 +1,4 @@
-package capacity
+package amount
 
 import "k8s.io/apimachinery/pkg/api/resource"
 
