@@ -41,7 +41,7 @@ var otherRooms = []string{"docs", "test", "testdata", "tools", "bin"}
 var wiring = []string{"cmd", "replay", "provider"}
 
 // pure packages decide. What they may not import would let a clock, a network or a log into a decision.
-var pure = []string{"policy", "capacity", "capacity/housekeeping", "capacity/lifecycle", "capacity/preemption", "capacity/reaper", "capacity/topology", "capacity/volume", "api/v1alpha1"}
+var pure = []string{"policy", "capacity", "capacity/amount", "capacity/housekeeping", "capacity/lifecycle", "capacity/preemption", "capacity/reaper", "capacity/topology", "capacity/volume", "api/v1alpha1"}
 
 var impure = []string{"net/http", "os", "log", "log/slog", "k8s.io/client-go", "sigs.k8s.io/controller-runtime", "math/rand"}
 
