@@ -20,6 +20,10 @@ type hold struct {
 	promised uint64
 }
 
+// unasked says whether the scheduler does not count with the pod yet: its room was named or promised to it, and the filter
+// was not asked about it since.
+func (h *hold) unasked() bool { return h.nominated || h.promised > 0 }
+
 // Hold is a hold, for whoever asks the API server about an old one.
 type Hold struct {
 	Pod   *Pod
@@ -32,6 +36,7 @@ func (l *Live) hold(h *hold) {
 	p := h.pod
 	l.release(p.UID)
 	l.holds[p.UID] = h
+	l.countUnasked(h, 1)
 	e := l.entry(h.node)
 	e.holds[p.UID] = h
 	e.Held.Add(p.Ask.Requests)
@@ -49,6 +54,7 @@ func (l *Live) release(uid types.UID) *hold {
 		return nil
 	}
 	delete(l.holds, uid)
+	l.countUnasked(h, -1)
 	e := l.entry(h.node)
 	delete(e.holds, uid)
 	e.Held.Sub(h.pod.Ask.Requests)
@@ -58,6 +64,19 @@ func (l *Live) release(uid types.UID) *hold {
 	l.dropIfEmpty(e)
 	l.moves++
 	return h
+}
+
+// countUnasked counts a hold whose pod is still to come, or no longer where n is -1.
+func (l *Live) countUnasked(h *hold, n int) {
+	if !h.unasked() {
+		return
+	}
+	if h.pod.shy() {
+		l.shy += n
+	}
+	if delete(l.unasked, h.pod.UID); n > 0 {
+		l.unasked[h.pod.UID] = h
+	}
 }
 
 // own counts a pod by its controller; the room of a DaemonSet's pod is set aside until the pod is there.

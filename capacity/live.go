@@ -30,6 +30,7 @@ type Live struct {
 
 	pods     map[types.UID]*Pod
 	holds    map[types.UID]*hold
+	unasked  map[types.UID]*hold // those of them that a scheduler does not count with yet
 	daemons  map[types.UID]*Daemon
 	claims   claimIndex
 	pools    map[string]*v1alpha1.NodePool
@@ -69,7 +70,7 @@ type Live struct {
 	expected  map[types.UID]string    // where the last plan sends pods that fit
 	turns     map[types.UID]int       // in which order
 	reserving int                     // pods that room is kept for, on all nodes
-	shy       int                     // those of them that keep others off by more than room: see companyFor
+	shy       int                     // those of them, and of the unasked holds, that keep others off by more than room: see companyFor
 	keeping   map[*entry]bool         // nodes that keep room
 	took      map[types.UID][]string  // see Claim.Took, by claim
 	templates map[string]*Template    // by pool
@@ -92,7 +93,7 @@ func NewLive(schedulers Schedulers) *Live {
 		schedulers: schedulers, asks: NewCompiler(), calls: newCallLog(), gone: newCache[types.UID, bool](rememberedGone),
 		nodes: map[string]*entry{}, claimed: multimap[string, *entry]{},
 		byProvider: multimap[string, *entry]{}, byUUID: multimap[string, *entry]{},
-		pods: map[types.UID]*Pod{}, holds: map[types.UID]*hold{}, placed: map[types.UID]*Pod{},
+		pods: map[types.UID]*Pod{}, holds: map[types.UID]*hold{}, unasked: map[types.UID]*hold{}, placed: map[types.UID]*Pod{},
 		daemons: map[types.UID]*Daemon{}, claims: newClaimIndex(), ledger: newLedger(), refusals: newRefusals(), opinions: newOpinions(),
 		pools: map[string]*v1alpha1.NodePool{}, backends: map[string]*v1alpha1.Provider{},
 		served: map[string]corev1.ResourceName{}, classes: Classes{}, budgets: disruptionBudgets{},

@@ -9,7 +9,8 @@ import (
 )
 
 // company is where a pod may not go although there is room: it would keep a pod of no lower priority off the node that
-// keeps room for that one. The scheduler's own filters do not know of pods that are still to come.
+// keeps room for that one. The scheduler's own filters do not know of pods that are still to come; of those that are nominated
+// they know only on the very node.
 type company struct {
 	nodes   map[*entry]bool // by a host port
 	domains map[domain]bool // by anti-affinity, of either pod
@@ -24,37 +25,54 @@ func (p *Pod) shy() bool { return p.repels() || p.Ask.Rules.Spreads() }
 // repels says whether a pod may keep any other off its node, whichever of them comes first.
 func (p *Pod) repels() bool { return len(p.Ask.Ports) > 0 || p.Ask.Rules.Avoids() }
 
-// companyFor is what to keep free for others when a pod is placed; nil where nothing is. Pods just like it do not count,
-// since it makes no difference which of them goes where, unless it has a place of its own: that may be on a machine that comes
-// later, and would be anybody's when the other looks for it.
+// companyFor is what to keep free for others when a pod is placed; nil where nothing is. Pods just like it count as well. A
+// pod that was promised nothing would leave the place of its twin to nobody, and might stand in the room of a third. One that
+// has a place of its own leaves the others to theirs: its own may be on a machine that comes later, and would be anybody's
+// when the other looks for it.
 func (l *Live) companyFor(p *Pod) *company {
-	if l.reserving == 0 || l.shy == 0 && !p.repels() {
+	if l.reserving+len(l.unasked) == 0 || l.shy == 0 && !p.repels() {
 		return nil
 	}
-	c, provided := &company{}, l.provided(p.UID)
-	known := map[classKey]rivalry{}
+	r := rivals{Live: l, pod: p, provided: l.provided(p.UID), known: map[classKey]rivalry{}}
 	for e := range l.keeping {
 		for _, other := range e.kept {
-			if e.Object == nil || other.Priority < p.Priority || other.UID == p.UID || !p.repels() && !other.shy() ||
-				!provided && twins(p, other) {
-				continue
-			}
-			key := classKey{ask: other.Ask, namespace: other.Namespace, labels: other.Labels}
-			r, found := known[key]
-			if !found {
-				r = rivalry{topology.Apart(topology.Namespaces(l.namespaces), subject(p), subject(other)), topology.Tilts(subject(p), subject(other))}
-				known[key] = r
-			}
-			c.keep(e, r.apart, portsClash(p.Ask, other.Ask))
-			if len(r.tilts) > 0 && !twins(p, other) && l.comesBefore(other.UID, p.UID) {
-				c.tilt(e, r.tilts)
-			}
+			r.consider(e, other)
 		}
 	}
-	if c.nodes == nil && c.domains == nil && c.tilted == nil {
-		return nil
+	for _, h := range l.unasked {
+		r.consider(l.nodes[h.node], h.pod)
 	}
-	return c
+	if c := &r.company; c.nodes != nil || c.domains != nil || c.tilted != nil {
+		return c
+	}
+	return nil
+}
+
+// rivals gathers the company of a pod.
+type rivals struct {
+	*Live
+	company
+	pod      *Pod
+	provided bool
+	known    map[classKey]rivalry
+}
+
+// consider counts one pod that is to come to a node.
+func (r *rivals) consider(e *entry, other *Pod) {
+	p := r.pod
+	if e.Object == nil || other.Priority < p.Priority || other.UID == p.UID || !p.repels() && !other.shy() {
+		return
+	}
+	key := classKey{ask: other.Ask, namespace: other.Namespace, labels: other.Labels}
+	over, found := r.known[key]
+	if !found {
+		over = rivalry{topology.Apart(topology.Namespaces(r.namespaces), subject(p), subject(other)), topology.Tilts(subject(p), subject(other))}
+		r.known[key] = over
+	}
+	r.keep(e, over.apart, portsClash(p.Ask, other.Ask))
+	if len(over.tilts) > 0 && (!r.provided || !twins(p, other) && r.comesBefore(other.UID, p.UID)) {
+		r.tilt(e, over.tilts)
+	}
 }
 
 // rivalry is over which keys a pod is kept away from another that is still to come: by anti-affinity, and, where the other

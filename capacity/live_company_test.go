@@ -58,7 +58,7 @@ func TestRoomIsKeptFromThoseWhoWouldKeepItsPodsAway(t *testing.T) {
 			labelled(makePod("b", "cpu", "1"), "web"), []string{"first"}},
 		"one that avoids others": {labelled(makePod("a", "cpu", "1"), "db"),
 			avoidingPods(makePod("b", "cpu", "1"), corev1.LabelTopologyZone, "web"), nil},
-		"one just like it": {onPort(makePod("a", "cpu", "1"), 80), onPort(makePod("b", "cpu", "1"), 80), nil},
+		"one just like it": {onPort(makePod("a", "cpu", "1"), 80), onPort(makePod("b", "cpu", "1"), 80), []string{"first"}},
 		"a more important one": {onPort(makePod("a", "cpu", "1"), 80),
 			withPriority(onPort(makePod("b", "cpu", "1"), 80), 5), nil},
 	} {
@@ -115,8 +115,32 @@ func TestAPodWithAMachineOnTheWayLeavesTheNodeToItsTwin(t *testing.T) {
 	s.pods(unscheduled(twin, corev1.PodReasonUnschedulable))
 	s.SetClaim(inState(makeClaim("coming", "", "b"), v1alpha1.ClaimJoining))
 	require.Empty(t, s.place(twin, "first").Node)
-	s.ForgetClaim("coming", "uid-coming")
-	require.Equal(t, "first", s.place(twin, "first").Node, "which of them goes there makes no difference")
+}
+
+// Two pods that nobody can tell apart are spread over zones, and one of them has its room on the second node of a zone. The
+// other was promised nothing: were it to stand on the first, in the room of a pod that is less important, the second would
+// stay empty, and a machine would be bought for the one that was driven out.
+func TestAPodThatWasPromisedNothingStaysOutOfTheDomainOfItsTwin(t *testing.T) {
+	spread := func(name string) *corev1.Pod {
+		p := spreadEvenly(labelled(makePod(name, "cpu", "6"), "web"), corev1.LabelTopologyZone, "web")
+		return unscheduled(withPriority(p, 5), corev1.PodReasonUnschedulable)
+	}
+	for name, announced := range map[string]string{"before a plan was made since the machine came": "", "once the node is nominated": "machine"} {
+		t.Run(name, func(t *testing.T) {
+			small, promised, stranger := makePod("small", "cpu", "6"), spread("promised"), spread("stranger")
+			s := companyScene(small)
+			n := makeNode("machine", "cpu", "8", "memory", "8Gi")
+			n.Labels[corev1.LabelTopologyZone] = "a"
+			s.nodes(n)
+			s.pods(promised, stranger)
+			s.SetClaim(makeClaim("pool-000", "machine", "promised"))
+			s.pods(nominated(promised, announced))
+			require.Equal(t, announced, s.Held(promised.UID))
+			require.Empty(t, s.place(stranger, "first").Node)
+			require.Equal(t, "machine", s.place(promised, "machine", "first").Node)
+			require.Equal(t, "first", s.place(small, "first").Node)
+		})
+	}
 }
 
 // A pod whose own room the scheduler's filters do not let it have yet takes nobody else's.
