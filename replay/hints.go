@@ -44,6 +44,9 @@ func comesAndGoes(c change, old, p *corev1.Pod) (came, left bool) {
 }
 
 func (r rejectors) hintedByNode(waits *corev1.Pod, old, fresh *corev1.Node) bool {
+	if r.has(byPins) && fresh != nil && matchesNow(waits, old, fresh) {
+		return true
+	}
 	switch {
 	case fresh == nil: // only spread is interested in a node that goes
 		return r.has(bySpread) && spreadCounts(waits, old.Labels)

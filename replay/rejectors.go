@@ -13,6 +13,7 @@ const (
 	bySpread             // PodTopologySpread
 	byAffinity           // InterPodAffinity
 	byVolumes            // VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone
+	byPins               // NodeAffinity, for what its PreFilter leaves out
 )
 
 func (r rejectors) has(one rejectors) bool { return r&one != 0 }

@@ -1,12 +1,14 @@
 package replay
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/muster-sh/muster/capacity"
@@ -216,10 +218,15 @@ func (s *scheduler) try(w *waiter) {
 		s.fail(w, 0, corev1.PodReasonUnschedulable, noNodes)
 		return
 	}
-	nodes, reasons, by := s.filters.pass(w.pod, s.nodes)
-	if s.tryNominated(w, nodes) {
+	names, pinned := pins(w.pod)
+	if pinned && len(names) == 0 {
+		s.fail(w, byPins, corev1.PodReasonUnschedulable, fitError(len(s.nodes), nil)+" "+conflictingPins+".")
 		return
 	}
+	if s.tryNominated(w) {
+		return
+	}
+	nodes, reasons, by := s.pass(w.pod, names, pinned)
 	if len(nodes) == 0 {
 		s.fail(w, by, corev1.PodReasonUnschedulable, fitError(len(s.nodes), reasons))
 		return
@@ -240,15 +247,37 @@ func (s *scheduler) try(w *waiter) {
 	}
 }
 
-// tryNominated asks about the node alone that the pod is nominated to, if it passed the filters: when it is refused, or the
-// call fails, all nodes are asked about (evaluateNominatedNode).
-func (s *scheduler) tryNominated(w *waiter, nodes []string) (chosen bool) {
+// pass are the nodes that the extender is asked about, and why it is not asked about others: how many for each reason, and
+// which plugins say so.
+func (s *scheduler) pass(p *corev1.Pod, names sets.Set[string], pinned bool) (nodes []string, reasons map[string]int, by rejectors) {
+	if !pinned {
+		return s.filters.pass(p, s.nodes)
+	}
+	looked := among(s.nodes, names)
+	nodes, reasons, by = s.filters.pass(p, looked)
+	if left := len(s.nodes) - len(looked); left > 0 {
+		reasons = maps.Clone(reasons)
+		if reasons == nil {
+			reasons = map[string]int{}
+		}
+		reasons[notPinned] += left
+	}
+	return nodes, reasons, by | byPins
+}
+
+// tryNominated asks about the node alone that the pod is nominated to, if that passes the filters, whatever nodes the pod
+// names: when it is refused, or the call fails, all are asked about (evaluateNominatedNode).
+func (s *scheduler) tryNominated(w *waiter) (chosen bool) {
 	node := w.pod.Status.NominatedNodeName
-	if _, passed := slices.BinarySearch(nodes, node); node == "" || !passed {
+	if node == "" || s.known[node] == nil {
+		return false
+	}
+	asked, _, _ := s.filters.pass(w.pod, []string{node})
+	if len(asked) == 0 {
 		return false
 	}
 	s.calls++
-	found, err := s.client.filter(w.pod, []string{node})
+	found, err := s.client.filter(w.pod, asked)
 	if err != nil {
 		s.errors++
 		return false
@@ -266,21 +295,32 @@ func (s *scheduler) choose(w *waiter, node string) {
 	s.agenda.after(s.delays.Bind, func() { s.bind(w, node) })
 }
 
-// fail puts the pod back and writes why, when that is news.
+// fail puts the pod back and writes why, when that is news: the next pod waits until that is written, unless the gate
+// SchedulerAsyncAPICalls is on, which it is not by default. What is no refusal takes the pod's nomination away
+// (handleSchedulingFailure, updatePod).
 func (s *scheduler) fail(w *waiter, by rejectors, reason, message string) {
 	s.queue.failed(w, by, s.agenda.now)
 	c := corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
 		LastTransitionTime: s.api.now(),
 	}
+	unnominate := by == 0 && w.pod.Status.NominatedNodeName != ""
 	if old := conditionOf(w.pod, c.Type); old != nil && old.Status == c.Status {
-		if old.Reason == c.Reason && old.Message == c.Message {
+		if old.Reason == c.Reason && old.Message == c.Message && !unnominate {
 			return
 		}
 		c.LastTransitionTime = old.LastTransitionTime
 	}
 	uid := w.pod.UID
-	s.agenda.after(s.delays.Write, func() { s.api.changePod(uid, func(p *corev1.Pod) { setCondition(p, c) }) })
+	s.busy = s.busy.Add(s.delays.Write)
+	s.agenda.at(s.busy, func() {
+		s.api.changePod(uid, func(p *corev1.Pod) {
+			setCondition(p, c)
+			if unnominate {
+				p.Status.NominatedNodeName = ""
+			}
+		})
+	})
 }
 
 // bind writes the binding. Where the pod is gone or bound by now, nothing is left to do.
