@@ -230,7 +230,7 @@ func (r *Claims) call(ctx context.Context, claim *v1alpha1.NodeClaim, verb lifec
 	out.Err = err
 	p.asked = r.Now()
 	p.machine = p.machine.After(*out)
-	if err != nil && ctx.Err() == nil {
+	if out.Failed() && ctx.Err() == nil {
 		r.Log.Warn("provider call failed", "claim", claim.Name, "verb", verb, "provider", claim.Spec.Provider, "error", err)
 	}
 	return out

@@ -126,6 +126,9 @@ func (o Outcome) reserved() bool { return o.Err == nil && o.Machine.State == pro
 // absent says that this call is the proof of absence.
 func (o Outcome) absent() bool { return o.Verb != VerbCreate && errors.Is(o.Err, provider.ErrNotFound) }
 
+// Failed says whether a call did not do what it was made for. That there is no machine is what Delete is called for.
+func (o Outcome) Failed() bool { return o.Err != nil && (o.Verb != VerbDelete || !o.absent()) }
+
 func (s *step) do(e Effect) {
 	s.effects = append(s.effects, e)
 	if _, ok := e.(Event); !ok {
