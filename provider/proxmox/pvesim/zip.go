@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"net/http"
+	"sync"
 )
+
+// writers are used again: each new one takes the better part of a megabyte, more than all else a test of a VM does.
+var writers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 // zipped compresses answers above 1 KiB, as pveproxy does for who asks for it, with an ETag that says so.
 type zipped struct {
@@ -23,9 +27,11 @@ func (z *zipped) flush() {
 	body := z.body.Bytes()
 	if len(body) > 1024 {
 		var small bytes.Buffer
-		w := gzip.NewWriter(&small)
+		w := writers.Get().(*gzip.Writer)
+		w.Reset(&small)
 		_, _ = w.Write(body) // to memory
 		_ = w.Close()
+		writers.Put(w)
 		body = small.Bytes()
 		z.Header().Set("Content-Encoding", "gzip")
 		z.Header().Set("ETag", `W/"1-gzip"`)
