@@ -17,6 +17,12 @@ type TLSFiles struct {
 	Cert, Key, ClientCA string
 }
 
+// Check reads the files, and says what is wrong with them or with which of them are given.
+func (f TLSFiles) Check() error {
+	_, err := f.config(slog.New(slog.DiscardHandler))
+	return err
+}
+
 // config is nil for plain HTTP.
 func (f TLSFiles) config(log *slog.Logger) (*tls.Config, error) {
 	switch {

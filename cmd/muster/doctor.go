@@ -70,7 +70,7 @@ func newPatient(ctx context.Context, kubeconfig, name string, stderr io.Writer) 
 	}
 	var object v1alpha1.Provider
 	if err := objects.Get(ctx, client.ObjectKey{Name: name}, &object); err != nil {
-		return nil, fmt.Errorf("provider %s: %w", name, err)
+		return nil, apiServerError(config, fmt.Errorf("provider %s: %w", name, err))
 	}
 	secrets, err := kubernetes.NewForConfig(config)
 	if err != nil {

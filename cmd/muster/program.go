@@ -2,27 +2,20 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/pprof"
 	"os"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
@@ -36,10 +29,7 @@ import (
 
 // serve wires the parts and runs them until ctx ends or one of them fails.
 func serve(ctx context.Context, f serveFlags, log *slog.Logger) error {
-	tuneMemory(os.Getenv)
-	klog.SetSlogLogger(log)
-	ctrllog.SetLogger(logr.FromSlogHandler(log.Handler()))
-	config, err := restConfig(f.kubeconfig)
+	config, err := prepareServing(f, log)
 	if err != nil {
 		return err
 	}
@@ -150,39 +140,11 @@ func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 	}
 }
 
-// grace is how long calls under way may finish at the end.
-const grace = 5 * time.Second
-
 // run starts everything. The extender and the watches run in every replica; the loops run where this process leads.
 func (p *program) run(ctx context.Context) error {
-	extenderListener, err := net.Listen("tcp", p.flags.listen)
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
-	}
-	metricsListener, err := net.Listen("tcp", p.flags.metrics)
-	if err != nil {
-		return fmt.Errorf("--metrics-listen: %w", err)
-	}
 	defer p.hosts.end()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return p.feed.Run(ctx) })
-	group.Go(func() error { return p.events.Run(ctx) })
-	if p.recorder != nil {
-		group.Go(func() error { return p.recorder.Run(ctx) })
-	}
-	group.Go(func() error { return p.follow(ctx) })
-	group.Go(func() error {
-		s := extender.Server{Handler: p.handler(), TLS: p.flags.tls, Logger: p.log, Grace: grace}
-		return s.Serve(ctx, extenderListener)
-	})
-	group.Go(func() error {
-		s := extender.Server{Handler: p.metricsHandler(), Logger: p.log, Public: true, Grace: grace}
-		return s.Serve(ctx, metricsListener)
-	})
-	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	calls := extender.Server{Handler: p.handler(), TLS: p.flags.tls, Logger: p.log, Grace: grace}
+	return p.answer(ctx, calls, p.metricsHandler(), p.feed.Run, p.events.Run, p.follow)
 }
 
 func (p *program) handler() http.Handler {
@@ -268,17 +230,4 @@ func (p *program) follow(ctx context.Context) error {
 	}
 	identity := fmt.Sprintf("%s_%d", hostname, os.Getpid())
 	return p.lead.Elect(ctx, cs, lease, identity, p.loops.Run)
-}
-
-// restConfig allows bursts of writes: a batch of machines is one.
-func restConfig(kubeconfig string) (*rest.Config, error) {
-	loading := clientcmd.NewDefaultClientConfigLoadingRules()
-	loading.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, nil).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig %s: %w", kubeconfig, err)
-	}
-	config.QPS, config.Burst = 200, 400
-	config.UserAgent = "muster/" + version()
-	return config, nil
 }

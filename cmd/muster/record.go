@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,6 +18,8 @@ import (
 	"github.com/muster-sh/muster/replay/recording"
 )
 
+const defaultRecordSize = "1Gi"
+
 // recordFlags are those of `muster serve` about recording.
 type recordFlags struct {
 	folder  string
@@ -28,9 +31,17 @@ type recordFlags struct {
 func (f *recordFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.folder, "record", "", "folder to record what Muster sees and does to, for muster replay; nothing is recorded without it")
-	fs.StringVar(&f.size, "record-max-size", "1Gi", "most bytes of recordings in that folder; the oldest go first")
+	fs.StringVar(&f.size, "record-max-size", defaultRecordSize, "most bytes of recordings in that folder; the oldest go first")
 	fs.DurationVar(&f.age, "record-max-age", recording.DefaultAge, "how long recordings are kept")
 	fs.StringVar(&f.keyFile, "record-hash-key-file", "", "file with a key by which names of pods, namespaces, owners and nodes are hashed")
+}
+
+// check refuses flags that say how to record where nothing is recorded.
+func (f *recordFlags) check() error {
+	if f.folder == "" && (f.size != defaultRecordSize || f.age != recording.DefaultAge || f.keyFile != "") {
+		return errors.New("--record-max-size, --record-max-age and --record-hash-key-file mean nothing without --record FOLDER")
+	}
+	return nil
 }
 
 // options are what the flags ask for; nil when nothing is to be recorded.

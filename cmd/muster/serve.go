@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,14 +125,20 @@ func (f *serveFlags) validate() error {
 	if f.settle < 0 {
 		return fmt.Errorf("--settle %s: must not be negative", f.settle)
 	}
-	if both := sets.New(f.place...).Intersection(sets.New(f.guard...)); both.Len() > 0 {
-		return fmt.Errorf("--place-scheduler and --guard-scheduler both name %s", strings.Join(sets.List(both), ", "))
+	if err := f.checkSchedulers(); err != nil {
+		return err
 	}
 	if f.maxInFlight < 1 || f.maxBody < 1 {
 		return fmt.Errorf("--max-in-flight %d and --max-body %d: must be at least 1", f.maxInFlight, f.maxBody)
 	}
 	if f.planEffort < 0 {
 		return fmt.Errorf("--plan-effort %d: must not be negative", f.planEffort)
+	}
+	if err := f.tls.Check(); err != nil {
+		return fmt.Errorf("--tls-cert-file, --tls-private-key-file, --client-ca-file: %w", err)
+	}
+	if err := f.record.check(); err != nil {
+		return err
 	}
 	if _, err := f.shadow.selectors(); err != nil {
 		return err
@@ -142,6 +150,20 @@ func (f *serveFlags) validate() error {
 		if _, err := namespacedName(value); err != nil {
 			return fmt.Errorf("%s %q: %w", flag, value, err)
 		}
+	}
+	return nil
+}
+
+// checkSchedulers refuses names that no pod can have, and having none at all.
+func (f *serveFlags) checkSchedulers() error {
+	if len(f.place)+len(f.guard) == 0 && !f.shadow.on { // a shadow has a default of its own
+		return errors.New("--place-scheduler and --guard-scheduler are both empty: no pod would be Muster's business; use a schedulerName, for example muster")
+	}
+	if slices.Contains(f.place, "") || slices.Contains(f.guard, "") {
+		return errors.New("--place-scheduler, --guard-scheduler: the name of a scheduler is empty: use its schedulerName, for example muster")
+	}
+	if both := sets.New(f.place...).Intersection(sets.New(f.guard...)); both.Len() > 0 {
+		return fmt.Errorf("--place-scheduler and --guard-scheduler both name %s", strings.Join(sets.List(both), ", "))
 	}
 	return nil
 }

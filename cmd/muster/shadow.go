@@ -5,20 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"os"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/muster-sh/muster/api/manifest"
 	"github.com/muster-sh/muster/capacity"
@@ -26,6 +20,8 @@ import (
 	"github.com/muster-sh/muster/capacity/shadow"
 	"github.com/muster-sh/muster/extender"
 )
+
+const defaultShadowBoot = 2 * time.Minute
 
 // shadowFlags are those of `muster serve` that only look.
 type shadowFlags struct {
@@ -43,7 +39,7 @@ func (f *shadowFlags) register(cmd *cobra.Command) {
 		"FILE[,FILE...] with NodePools and Providers for --shadow: the cluster's own are not read then, and Muster's CRDs need not be there")
 	fs.StringArrayVar(&f.nodes, "shadow-nodes", nil,
 		"POOL=SELECTOR: judge nodes with these labels as if the pool had bought them, beside those labelled muster.sh/pool (repeatable)")
-	fs.DurationVar(&f.boot, "shadow-boot", 2*time.Minute, "how long machines are taken to need from the order until pods run on them")
+	fs.DurationVar(&f.boot, "shadow-boot", defaultShadowBoot, "how long machines are taken to need from the order until pods run on them")
 }
 
 // selectors are what --shadow-nodes asks for; it refuses flags that make no sense.
@@ -51,6 +47,8 @@ func (f *shadowFlags) selectors() ([]shadow.Selector, error) {
 	switch {
 	case !f.on && (len(f.pools) > 0 || len(f.nodes) > 0):
 		return nil, errors.New("--shadow-pools and --shadow-nodes mean nothing without --shadow")
+	case !f.on && f.boot != defaultShadowBoot:
+		return nil, errors.New("--shadow-boot means nothing without --shadow")
 	case f.boot < 0:
 		return nil, fmt.Errorf("--shadow-boot %s: must not be negative", f.boot)
 	}
@@ -74,10 +72,7 @@ type shadowProgram struct {
 
 // serveShadow looks until ctx ends.
 func serveShadow(ctx context.Context, f serveFlags, log *slog.Logger) error {
-	tuneMemory(os.Getenv)
-	klog.SetSlogLogger(log)
-	ctrllog.SetLogger(logr.FromSlogHandler(log.Handler()))
-	config, err := restConfig(f.kubeconfig)
+	config, err := prepareServing(f, log)
 	if err != nil {
 		return err
 	}
@@ -138,37 +133,16 @@ func (p *shadowProgram) report() shadow.Report { return p.shadow.Report(time.Now
 
 // run starts everything and ends with ctx, or when a part fails.
 func (p *shadowProgram) run(ctx context.Context) error {
-	extenderListener, err := net.Listen("tcp", p.flags.listen)
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
-	}
-	metricsListener, err := net.Listen("tcp", p.flags.metrics)
-	if err != nil {
-		return fmt.Errorf("--metrics-listen: %w", err)
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return p.feed.Run(ctx) })
-	if p.recorder != nil {
-		group.Go(func() error { return p.recorder.Run(ctx) })
-	}
-	group.Go(func() error {
-		if p.awaitWatches(ctx) {
-			p.log.Info("watches are in: looking, and changing nothing")
-			p.shadow.Run(ctx)
-		}
-		return nil
-	})
-	group.Go(func() error {
-		// Whoever reaches the listener can take nothing: no answer depends on a call.
-		s := extender.Server{Handler: p.handler(), TLS: p.flags.tls, Logger: p.log, Public: true, Grace: grace}
-		return s.Serve(ctx, extenderListener)
-	})
-	group.Go(func() error {
-		s := extender.Server{Handler: p.metricsHandler(), Logger: p.log, Public: true, Grace: grace}
-		return s.Serve(ctx, metricsListener)
-	})
-	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-		return err
+	// Whoever reaches the listener can take nothing: no answer depends on a call.
+	calls := extender.Server{Handler: p.handler(), TLS: p.flags.tls, Logger: p.log, Public: true, Grace: grace}
+	return p.answer(ctx, calls, p.metricsHandler(), p.feed.Run, p.look)
+}
+
+// look begins when the watches are in.
+func (p *shadowProgram) look(ctx context.Context) error {
+	if p.awaitWatches(ctx) {
+		p.log.Info("watches are in: looking, and changing nothing")
+		p.shadow.Run(ctx)
 	}
 	return nil
 }

@@ -202,7 +202,7 @@ func freeAddress(t *testing.T) string {
 func TestShadowFlagsThatMakeNoSenseAreRefused(t *testing.T) {
 	for _, c := range [][]string{
 		{"--shadow-nodes=general=a"}, {"--shadow-pools=x.yaml"}, {"--shadow", "--shadow-nodes=general"},
-		{"--shadow", "--shadow-boot=-1s"},
+		{"--shadow", "--shadow-boot=-1s"}, {"--shadow-boot=3m"},
 	} {
 		var out, errs bytes.Buffer
 		require.Equal(t, 1, run(t.Context(), append([]string{"serve"}, c...), &out, &errs), c)
