@@ -35,8 +35,7 @@ func (w *World) build() error {
 		}
 		return w.muster.handler
 	}}
-	w.scheduler = newScheduler(w.agenda, w.api, *o.Delays, Scheduler, client, newFilters(o.Namespaces, o.Storage))
-	w.scheduler.exact = o.Exact
+	w.scheduler = newScheduler(w.agenda, w.api, client, o)
 	w.kube = &kube{api: w.api, evict: w.pods.evict, record: w.event}
 	w.api.watch(0, w.note)
 	if o.Observe != nil {

@@ -161,11 +161,25 @@ func (c Comparison) mark(o Outcome) string {
 	return ""
 }
 
-func (c Comparison) explain(w io.Writer) error {
-	if len(c.Policies) < 2 {
-		return nil
+// notJudged is about pods that no policy could have helped here.
+func (c Comparison) notJudged() string {
+	most := 0
+	for _, o := range c.Policies {
+		most = max(most, o.Pods.NotJudged)
 	}
-	text := fmt.Sprintf("\n*  no other policy serves as many pods, is cheaper and has a shorter %s wait\n", c.Tradeoff)
+	if most == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nnot judged: %d pods %s\n", most, wantDevices)
+}
+
+func (c Comparison) explain(w io.Writer) error {
+	text := c.notJudged()
+	if len(c.Policies) < 2 {
+		_, err := io.WriteString(w, text)
+		return err
+	}
+	text += fmt.Sprintf("\n*  no other policy serves as many pods, is cheaper and has a shorter %s wait\n", c.Tradeoff)
 	if c.Knee != "" {
 		text += "** the knee: from here on, waiting less costs more\n"
 	}

@@ -44,6 +44,9 @@ func comesAndGoes(c change, old, p *corev1.Pod) (came, left bool) {
 }
 
 func (r rejectors) hintedByNode(waits *corev1.Pod, old, fresh *corev1.Node) bool {
+	if r.has(byDevices) && fresh != nil && old == nil && len(waits.Spec.ResourceClaims) == 0 { // it may offer the resource itself
+		return true
+	}
 	if r.has(byPins) && fresh != nil && matchesNow(waits, old, fresh) {
 		return true
 	}

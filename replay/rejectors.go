@@ -14,6 +14,7 @@ const (
 	byAffinity           // InterPodAffinity
 	byVolumes            // VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone
 	byPins               // NodeAffinity, for what its PreFilter leaves out
+	byDevices            // DynamicResources, which a replay does not judge
 )
 
 func (r rejectors) has(one rejectors) bool { return r&one != 0 }

@@ -41,6 +41,8 @@ type Pods struct {
 	Restarted int `json:"restarted"`
 	// Evicted counts what Muster asked to leave its node: for a more important pod, or for the node's release.
 	Evicted int `json:"evicted"`
+	// NotJudged asked for devices, which a replay does not know, and never had a node for that.
+	NotJudged int `json:"not_judged,omitempty"`
 	// Why counts the pods that wait at the end by the reason of their muster.sh/Capacity condition.
 	Why map[string]int `json:"waiting_reasons"`
 }
@@ -109,7 +111,8 @@ func (w *World) Summary() Summary {
 		Pods: Pods{
 			Arrived:  w.pods.arrived,
 			Finished: m.states[lifeDone], Left: m.states[lifeLeft], Running: m.states[lifeRuns], Waiting: m.states[lifeWaits],
-			Unserved: m.never + w.neverPlaced(), Restarted: w.pods.again, Evicted: w.pods.evicted, Why: w.waitingReasons(),
+			Unserved: m.never + w.neverPlaced(), Restarted: w.pods.again, Evicted: w.pods.evicted,
+			NotJudged: len(w.scheduler.unjudged), Why: w.waitingReasons(),
 		},
 		Wait:      waitOf(m.waits),
 		Scheduler: Attempts{Attempts: w.scheduler.attempts, FilterCalls: w.scheduler.calls, Errors: w.scheduler.errors},

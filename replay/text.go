@@ -21,6 +21,9 @@ func (s Summary) WriteText(w io.Writer) error {
 	line("pods", "%d arrived: %d finished, %d left, %d running, %d waiting", s.Pods.Arrived, s.Pods.Finished, s.Pods.Left,
 		s.Pods.Running, s.Pods.Waiting)
 	line("unserved", "%d never had a node%s", s.Pods.Unserved, reasons(s.Pods.Why))
+	if s.Pods.NotJudged > 0 {
+		line("not judged", "%d %s", s.Pods.NotJudged, wantDevices)
+	}
 	line("wait", "p50 %s, p90 %s, p99 %s, max %s", Span(s.Wait.P50), Span(s.Wait.P90), Span(s.Wait.P99), Span(s.Wait.Max))
 	line("machines", "%d bought: %d released, %d left; %d never carried a pod; at most %d nodes at once", s.Machines.Bought,
 		s.Machines.Released, s.Machines.Left, s.Machines.Wasted, s.Machines.PeakNodes)
