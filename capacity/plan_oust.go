@@ -43,31 +43,42 @@ func (p *planner) oust() bool {
 	return helped
 }
 
-// oustFor helps the first pod of a batch.
+// oustFor helps the first pod of a batch: where those on a machine are in its way, or else where those are that stand
+// anywhere in the domains of the machine.
 func (p *planner) oustFor(b *batch, c *class, places []*place) bool {
-	for _, pl := range places {
-		before := p.sim.Mark()
-		victims, ok := p.makeWay(c.sim, pl, lessImportant(p.plan.Creates[pl.create].Pods, b.priority))
-		if !ok || c.social && !p.sim.Still(c.sim, pl.Place) {
-			p.sim.Rewind(before)
-			continue
+	for _, far := range []bool{false, true} {
+		for _, pl := range places {
+			if (!far || c.social) && p.oustFrom(pl, b, c, far) {
+				return true
+			}
 		}
-		gone := map[*place][]*Pod{pl: victims}
-		if !p.evict(gone, b.priority) {
-			p.sim.Rewind(before)
-			continue
-		}
-		first := b.pods[0]
-		b.pods = b.pods[1:]
-		for _, from := range p.ordered {
-			p.plan.Creates[from.create].drop(gone[from])
-			p.giveBack(gone[from])
-		}
-		p.plan.Creates[pl.create].carry(first.Pod)
-		p.plan.Outcomes[first.Pod.UID] = Outcome{Fate: Ordered, Claim: pl.Claim.Name}
-		return true
 	}
 	return false
+}
+
+// oustFrom puts the first pod of a batch on a machine in the place of less important ones; where that cannot be, nothing
+// changes.
+func (p *planner) oustFrom(pl *place, b *batch, c *class, far bool) bool {
+	before, judge := p.sim.Mark(), p.sim.Judge
+	if far {
+		judge = p.sim.Room
+	}
+	victims, ok := p.makeWay(c.sim, pl, lessImportant(p.plan.Creates[pl.create].Pods, b.priority), judge)
+	gone := map[*place][]*Pod{pl: victims}
+	stays := func() bool { return !c.social || p.sim.Still(c.sim, pl.Place) }
+	if !ok || !far && !stays() || !p.evict(gone, b.priority) || far && !stays() {
+		p.sim.Rewind(before)
+		return false
+	}
+	first := b.pods[0]
+	b.pods = b.pods[1:]
+	for _, from := range p.ordered {
+		p.plan.Creates[from.create].drop(gone[from])
+		p.giveBack(gone[from])
+	}
+	p.plan.Creates[pl.create].carry(first.Pod)
+	p.plan.Outcomes[first.Pod.UID] = Outcome{Fate: Ordered, Claim: pl.Claim.Name}
+	return true
 }
 
 // evict takes away the less important pods that may not be where they are any more: they come after the more important
@@ -135,12 +146,12 @@ func lessImportant(pods []*Pod, than int32) []*Pod {
 }
 
 // makeWay takes pods off a machine until one of a class may be put there, puts it there, and puts back whom that leaves
-// room. It returns those that are gone; where all of them together are not enough, nothing changes.
-func (p *planner) makeWay(c *Class, pl *place, victims []*Pod) (gone []*Pod, ok bool) {
+// room. It returns those that are gone; where all of them together are not enough, nothing changes. The machine admits the class.
+func (p *planner) makeWay(c *Class, pl *place, victims []*Pod, may func(*Class, *Place) Verdict) (gone []*Pod, ok bool) {
 	for _, v := range victims {
 		p.sim.Take(p.sim.Class(v), pl.Place, 1)
 		gone = append(gone, v)
-		if ok = p.sim.Judge(c, pl.Place).Fits; ok {
+		if ok = may(c, pl.Place).Fits; ok {
 			break
 		}
 	}

@@ -37,3 +37,27 @@ func TestWhoCannotStayWithoutTheOustedGoesToo(t *testing.T) {
 	require.Equal(t, map[string]int{"a-000": 1, "b-000": 1}, carried)
 	require.True(t, p.left())
 }
+
+// Two pods that keep the important one out of their zone are on a machine each: it takes the room of one, and both go.
+func TestThoseOnOtherMachinesMakeWayToo(t *testing.T) {
+	w := newWorld()
+	for _, line := range []string{
+		"pool a max=2 label=zone:a shape=s,cpu:4,memory:8Gi",
+		"pods shy n=2 cpu=3 memory=1Gi alone=zone:vital",
+		"pods vital cpu=3 memory=1Gi priority=10",
+	} {
+		w.add(t, line)
+	}
+	p := newPlanner(w.view(0, start), start)
+	vital := p.batches[0]
+	waits := vital.pods
+	vital.pods = nil
+	p.arrive()
+	p.buy()
+	require.Len(t, p.plan.Outcomes, 2)
+
+	vital.pods = waits
+	require.True(t, p.rank())
+	require.Equal(t, Ordered, p.plan.Outcomes["vital-0"].Fate)
+	require.Len(t, p.plan.Outcomes, 1, "neither may be in that zone any more")
+}

@@ -37,6 +37,15 @@ func (p *planner) settleAll() {
 	}
 }
 
+// settleLast looks once more for room for the pods that are left, on machines that a pool buys for its minimum and beside pods
+// that came to stand elsewhere when others made way.
+func (p *planner) settleLast() {
+	if p.left() {
+		p.raise()
+		p.settleAll()
+	}
+}
+
 // settle gives the pods of a batch the room that there is, first fit. Before the machines in flight have arrived, that is
 // what kube-scheduler could give them now; afterwards it is room on open nodes that others let them have once they are
 // placed, then on machines in flight, then on those that are bought in this plan. On each of these a pod first looks for

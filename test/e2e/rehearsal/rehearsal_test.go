@@ -45,6 +45,17 @@ func TestPlansAreKeptOnPaper(t *testing.T) {
 	require.Greater(t, bought, *clusters, "the clusters must buy something")
 }
 
+// onceBroken are the seeds of clusters whose plans were not kept, for one reason or another, and are since.
+var onceBroken = []uint64{1449, 1786, 2340, 2456, 2615, 2719, 3672, 3715, 3718}
+
+func TestPlansThatWereBrokenAreKept(t *testing.T) {
+	chosen, err := world.Parse("all")
+	require.NoError(t, err)
+	for _, seed := range onceBroken {
+		t.Run(fmt.Sprintf("cluster-%d", seed), func(t *testing.T) { settle(t, world.New(seed, chosen...)).keep(seed) })
+	}
+}
+
 func (c *cluster) keep(seed uint64) capacity.Plan {
 	said := c.plan()
 	again := c.plan()
