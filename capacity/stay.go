@@ -43,6 +43,9 @@ func (p *Pod) Stays(s Schedulers, evictLocal bool) Stay {
 // Stays is Pod.Stays for the schedulers of this Live.
 func (l *Live) Stays(p *Pod, evictLocal bool) Stay { return p.Stays(l.schedulers, evictLocal) }
 
+// Protected says that a pod's owner asked by annotation for it to be left where it is.
+func (p *Pod) Protected() bool { return p.keep == keepAsked }
+
 // keep is what a pod's annotations say of its eviction.
 type keep int8
 

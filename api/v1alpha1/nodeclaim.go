@@ -112,6 +112,17 @@ type NodeClaimSpec struct {
 	// still be withdrawn while the claim drains.
 	// +optional
 	Release *Release `json:"release,omitempty"`
+
+	// restart asks for the machine's power to be taken away and given back, once for each time that it names. It is done while
+	// the node is not ready.
+	// +optional
+	Restart *Restart `json:"restart,omitempty"`
+}
+
+// Restart is the intent to restart a machine.
+type Restart struct {
+	// since is when it was asked for; a later time is another restart.
+	Since metav1.MicroTime `json:"since"`
 }
 
 // ReplacedClaim names one claim, no other claim of the same name, and why its node is to go.
@@ -172,6 +183,35 @@ const (
 	ClaimFailed    ClaimState = "Failed"    // no machine; kept for its reason until the back-off ends
 )
 
+// RestartStep is how far a restart is, and how it ended.
+//
+// +kubebuilder:validation:Enum=Stopping;Starting;Booting;Recovered;InVain;Impossible
+type RestartStep string
+
+// The steps of a restart. The last three end it.
+const (
+	RestartStopping   RestartStep = "Stopping"   // its power is taken away until it is proven off
+	RestartStarting   RestartStep = "Starting"   // its power is given back
+	RestartBooting    RestartStep = "Booting"    // it runs; its node has the time of a boot to be ready
+	RestartRecovered  RestartStep = "Recovered"  // its node is ready
+	RestartInVain     RestartStep = "InVain"     // it did not help
+	RestartImpossible RestartStep = "Impossible" // its provider cannot switch it off
+)
+
+// RestartStatus is what became of the last restart that was asked for.
+type RestartStatus struct {
+	// since is that of spec.restart.
+	Since metav1.MicroTime `json:"since"`
+	Step  RestartStep      `json:"step"`
+	// at is when the step began.
+	At metav1.MicroTime `json:"at"`
+}
+
+// Over says that nothing more is done for a restart.
+func (r *RestartStatus) Over() bool {
+	return r.Step == RestartRecovered || r.Step == RestartInVain || r.Step == RestartImpossible
+}
+
 // Condition types of a claim.
 const (
 	ConditionLaunched    = "Launched"
@@ -180,6 +220,7 @@ const (
 	ConditionReady       = "Ready"
 	ConditionDraining    = "Draining"
 	ConditionReleased    = "Released"
+	ConditionRestarting  = "Restarting" // set with the first restart
 )
 
 // NodeClaimStatus is what Muster knows of a machine.
@@ -248,6 +289,10 @@ type NodeClaimStatus struct {
 	// drainAgain is when the node may be drained again at the earliest.
 	// +optional
 	DrainAgain *metav1.MicroTime `json:"drainAgain,omitempty"`
+
+	// restart is the last restart of the machine.
+	// +optional
+	Restart *RestartStatus `json:"restart,omitempty"`
 
 	// nominated are the pods whose status.nominatedNodeName Muster has set, or was about to set, to this machine's node.
 	// It is done once for each pod.

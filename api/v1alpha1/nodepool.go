@@ -55,7 +55,7 @@ type NodePoolSpec struct {
 	// +optional
 	Spare *intstr.IntOrString `json:"spare,omitempty"`
 
-	// repair replaces nodes that are not ready for long. Without it they are left alone.
+	// repair restarts or replaces nodes that are not ready for long. Without it they are left alone.
 	// +optional
 	Repair *Repair `json:"repair,omitempty"`
 
@@ -81,7 +81,7 @@ type NodePoolSpec struct {
 	ScaleDown ScaleDown `json:"scaleDown,omitempty"`
 }
 
-// Repair says when a node that is not ready is replaced.
+// Repair says when something is done about a node that is not ready, and what.
 type Repair struct {
 	// after is how long a node must have been without a heartbeat. Its pods are evicted by Kubernetes after 5 minutes.
 	// +kubebuilder:validation:Type=string
@@ -89,7 +89,24 @@ type Repair struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="after must be at least 1m: nodes restart"
 	After metav1.Duration `json:"after"`
+
+	// strategy is what is done: RestartThenReplace takes the machine's power away, once, and gives it back; a node that is not
+	// ready within scaleUp.registrationTimeout after that, or silent again within an hour, is replaced, and so is one whose
+	// provider cannot switch its machines off. Replace begins with that.
+	// +kubebuilder:validation:Enum=RestartThenReplace;Replace
+	// +kubebuilder:default=RestartThenReplace
+	// +optional
+	Strategy RepairStrategy `json:"strategy,omitempty"`
 }
+
+// RepairStrategy says what is done about a node that is not ready.
+type RepairStrategy string
+
+// The values of spec.repair.strategy. Empty counts as RestartThenReplace.
+const (
+	RepairByRestart     RepairStrategy = "RestartThenReplace"
+	RepairByReplacement RepairStrategy = "Replace"
+)
 
 // Preemption says whether a pool's nodes are looked at for pods that could make room.
 type Preemption string

@@ -47,6 +47,11 @@ func (r *Claims) performOne(ctx context.Context, claim *v1alpha1.NodeClaim, p *p
 			e.Machine.Cluster = r.Cluster
 			return e.Machine, b.Delete(ctx, e.Machine)
 		})
+	case lifecycle.Stop:
+		h.outcome = r.call(ctx, claim, lifecycle.VerbStop, p, func(b provider.Provider) (provider.Machine, error) {
+			e.Machine.Cluster = r.Cluster
+			return b.Stop(ctx, e.Machine)
+		})
 	case lifecycle.Evict:
 		return p.hear(e.Pod, r.Kube.Evict(ctx, podRef(e.Pod)))
 	case lifecycle.DeletePod:

@@ -32,8 +32,9 @@ type Keeper struct {
 	// tells nobody. Removed is told of each that is proven gone.
 	Standings func(provider string, counts map[housekeeping.Standing]int)
 	Removed   func(provider string)
-	// Repaired is told the pool of each node that is replaced; nil tells nobody.
-	Repaired func(pool string)
+	// Repaired is told the pool of each node that is replaced, Restarted that of each one that is restarted; nil tells nobody.
+	Repaired  func(pool string)
+	Restarted func(pool string)
 
 	suspects map[string]housekeeping.Suspects
 	told     map[string]map[housekeeping.Key]housekeeping.Standing

@@ -32,6 +32,8 @@ type house struct {
 	now               time.Time
 	counts            map[housekeeping.Standing]int
 	removed           int
+	restarts          int
+	replaced          int
 
 	machines []provider.Machine
 	listing  error // what the next listings fail with
@@ -128,7 +130,10 @@ func (h *house) Candidates(name, providerID, _ string) (found []*corev1.Node) {
 	return found
 }
 
-func (h *house) UpdateProviderStatus(context.Context, *v1alpha1.Provider) error { return nil }
+func (h *house) UpdateProviderStatus(_ context.Context, p *v1alpha1.Provider) error {
+	h.live.SetProvider(p)
+	return nil
+}
 
 // machine runs, with a Ready node, and its claim where there is one.
 func (h *house) machine(name string, cluster types.UID, claimed bool) {

@@ -11,7 +11,8 @@ import (
 	"github.com/muster-sh/muster/capacity/housekeeping"
 )
 
-// repair replaces nodes that are not ready for long, where their pool asks for it, and leaves those alone that come back.
+// repair restarts or replaces nodes that are not ready for long, where their pool asks for it, and leaves those alone that come
+// back.
 func (k *Keeper) repair(ctx context.Context, now time.Time) {
 	r := housekeeping.Repair(k.Live.View(), now)
 	for _, c := range r.Spare {
@@ -19,32 +20,52 @@ func (k *Keeper) repair(ctx context.Context, now time.Time) {
 		c.Spec.Release = nil
 		k.record(ctx, c, "NodeRecovered", fmt.Sprintf("node %s is ready again: it is not replaced", c.Status.NodeName))
 	}
+	for _, one := range r.Restart {
+		c := one.Claim.DeepCopy()
+		c.Spec.Restart = &v1alpha1.Restart{Since: metav1.NewMicroTime(now)}
+		if k.record(ctx, c, "NodeUnhealthy", fmt.Sprintf("node %s was not ready for %s: it is restarted", c.Status.NodeName,
+			one.Pool.Spec.Repair.After.Duration)) && k.Restarted != nil {
+			k.Restarted(c.Spec.Pool)
+		}
+	}
 	for _, one := range r.Replace {
 		c, pool := one.Claim.DeepCopy(), one.Pool
 		c.Spec.Release = &v1alpha1.Release{Reason: housekeeping.Unhealthy, Since: metav1.NewMicroTime(now), Drain: drainOf(pool)}
-		k.record(ctx, c, "NodeUnhealthy", fmt.Sprintf("node %s was not ready for %s: it is replaced", c.Status.NodeName,
-			pool.Spec.Repair.After.Duration))
+		if k.record(ctx, c, "NodeUnhealthy", fmt.Sprintf("node %s was not ready for %s%s: it is replaced", c.Status.NodeName,
+			pool.Spec.Repair.After.Duration, restartsOf(c))) && k.Repaired != nil {
+			k.Repaired(c.Spec.Pool)
+		}
 	}
 }
 
-// record writes a claim whose release was asked for or withdrawn, and tells so. The version that was decided on is the fence.
-func (k *Keeper) record(ctx context.Context, c *v1alpha1.NodeClaim, reason, message string) {
+// restartsOf says what became of a restart.
+func restartsOf(c *v1alpha1.NodeClaim) string {
+	last := c.Status.Restart
+	switch {
+	case last == nil:
+		return ""
+	case last.Step == v1alpha1.RestartImpossible:
+		return ", and its machine cannot be restarted"
+	}
+	return ", also after a restart"
+}
+
+// record writes a claim of which something was asked or withdrawn, and tells so. The version that was decided on is the fence.
+func (k *Keeper) record(ctx context.Context, c *v1alpha1.NodeClaim, reason, message string) (written bool) {
 	if !k.leading() {
-		return
+		return false
 	}
 	updated, err := k.Kube.UpdateClaim(ctx, c)
 	if err != nil {
 		if !Conflict(err) {
 			k.Log.Error("could not write the claim of an unhealthy node", "claim", c.Name, "error", err)
 		}
-		return
+		return false
 	}
 	k.Live.SetClaim(updated)
 	k.Log.Warn(message, "claim", c.Name, "reason", reason)
 	k.Kube.Event(Subject{Kind: "NodeClaim", PodReference: v1alpha1.PodReference{Name: c.Name, UID: c.UID}}, true, reason, message)
-	if c.Spec.Release != nil && k.Repaired != nil {
-		k.Repaired(c.Spec.Pool)
-	}
+	return true
 }
 
 // drainOf is how a pool's unhealthy node is emptied.

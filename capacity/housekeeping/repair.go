@@ -25,23 +25,27 @@ const (
 
 // Repairs says what is to be done about nodes of ours that are not ready.
 type Repairs struct {
-	// Replace are the claims to be released, one of a pool at a time, the longest silent first.
+	// Replace are the claims to be released, and Restart those whose machines are to be restarted: one of a pool at a time, the
+	// longest silent first.
 	Replace []Replacement
+	Restart []Replacement
 	// Spare are the claims whose node came back before anything was asked of the provider.
 	Spare []*v1alpha1.NodeClaim
 	// Reasons says of each silent node why it is left alone, or that it is not, by claim.
 	Reasons map[string]Verdict
 }
 
-// Replacement is a claim to be released, and its pool.
+// Replacement is a claim to be released or restarted, and its pool.
 type Replacement struct {
 	Claim *v1alpha1.NodeClaim
 	Pool  *v1alpha1.NodePool
 }
 
-// The verdicts on silent nodes. Only Replaced acts.
+// The verdicts on silent nodes. Only Replaced and Restarted act.
 const (
 	Replaced  Verdict = "Replaced"  // it is released, and its pods or the pool's minimum buy another one
+	Restarted Verdict = "Restarted" // its machine is restarted, and if that does not help, replaced
+	UnderWay  Verdict = "UnderWay"  // its machine is being restarted, or has the time of a boot
 	NotAsked  Verdict = "NotAsked"  // its pool does not ask for repair
 	NotYet    Verdict = "NotYet"    // silent for less than repair.after
 	Guarded   Verdict = "Protected" // somebody asked for it to be kept
@@ -73,8 +77,11 @@ func Repair(v *capacity.View, now time.Time) Repairs {
 			}
 		case c.Object.Status.State == v1alpha1.ClaimReady && !capacity.Closed(c.Object) && w != nil:
 			why := w.judge(v, c, since, outage, now)
-			if r.Reasons[c.Object.Name] = why; why == Replaced {
+			switch r.Reasons[c.Object.Name] = why; why {
+			case Replaced:
 				r.Replace, w.busy = append(r.Replace, Replacement{c.Object, w.pool}), true
+			case Restarted:
+				r.Restart, w.busy = append(r.Restart, Replacement{c.Object, w.pool}), true
 			}
 		}
 	}
@@ -90,6 +97,8 @@ func (w *ward) judge(v *capacity.View, c *capacity.Claim, since time.Time, outag
 	switch {
 	case w.pool.Spec.Repair == nil:
 		return NotAsked
+	case restarting(c.Object):
+		return UnderWay
 	case now.Sub(since) < w.pool.Spec.Repair.After.Duration:
 		return NotYet
 	case kept(c.Node.Object) || c.Object.Annotations[v1alpha1.DoNotReleaseAnnotation] == "true":
@@ -103,7 +112,34 @@ func (w *ward) judge(v *capacity.View, c *capacity.Claim, since time.Time, outag
 	case w.busy:
 		return InTurn
 	}
-	return Replaced
+	return w.cure(v, c, since, now)
+}
+
+// restartHolds is how long a restart should help: who is silent again before that is replaced.
+const restartHolds = time.Hour
+
+// cure is what helps a node that has been silent since: its machine is restarted once.
+func (w *ward) cure(v *capacity.View, c *capacity.Claim, since, now time.Time) Verdict {
+	switch last := c.Object.Status.Restart; {
+	case w.pool.Spec.Repair.Strategy == v1alpha1.RepairByReplacement:
+		return Replaced
+	case last != nil && (!last.Since.Time.Before(since) || now.Sub(last.At.Time) < restartHolds):
+		return Replaced
+	case shields(v, c):
+		return Guarded
+	}
+	return Restarted
+}
+
+// shields says that a pod runs there, or may, that nobody is to disturb. A replacement asks it to leave; a restart would not ask.
+func shields(v *capacity.View, c *capacity.Claim) bool {
+	return slices.ContainsFunc(v.Pods[c.Node.Object.Name], func(p *capacity.Pod) bool { return p.Protected() && !p.Terminating })
+}
+
+// restarting says that a restart was asked for and is not over.
+func restarting(c *v1alpha1.NodeClaim) bool {
+	asked, last := c.Spec.Restart, c.Status.Restart
+	return asked != nil && (last == nil || asked.Since.After(last.Since.Time) || !last.Over())
 }
 
 // admit counts the pools' nodes.
@@ -121,6 +157,9 @@ func admit(v *capacity.View) map[string]*ward {
 		switch {
 		case capacity.Closed(c.Object):
 			w.busy = w.busy || c.Object.Spec.Release != nil && c.Object.Spec.Release.Reason == Unhealthy
+		case restarting(c.Object):
+			w.busy = true
+			w.sick++
 		case !silentSince(c.Node.Object).IsZero():
 			w.sick++
 		}

@@ -27,7 +27,7 @@ func newHospital() *hospital {
 	h := &hospital{live: capacity.NewLive(capacity.Schedulers{Place: sets.New("muster")}), pool: &v1alpha1.NodePool{
 		ObjectMeta: metav1.ObjectMeta{Name: "p"},
 		Spec: v1alpha1.NodePoolSpec{Provider: "sim", Limits: v1alpha1.Limits{MaxNodes: 50},
-			Repair: &v1alpha1.Repair{After: metav1.Duration{Duration: 10 * time.Minute}}},
+			Repair: &v1alpha1.Repair{After: metav1.Duration{Duration: 10 * time.Minute}, Strategy: v1alpha1.RepairByReplacement}},
 	}}
 	h.live.SetPool(h.pool)
 	h.live.SetProvider(&v1alpha1.Provider{ObjectMeta: metav1.ObjectMeta{Name: "sim"}})

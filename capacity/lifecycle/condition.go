@@ -40,6 +40,11 @@ const (
 	ReasonVolumes  = "WaitingForVolumes" // empty, volumes are still attached
 	ReasonBlocked  = "DrainBlocked"      // pods did not leave: the node is open again
 
+	ReasonRestarting = "NodeRestarting"    // the machine of a node that is not ready is switched off and on
+	ReasonRestarted  = "NodeRestarted"     // it is ready again
+	ReasonNotHelped  = "RestartInVain"     // it is not
+	ReasonNoRestart  = "RestartImpossible" // the provider cannot switch it off
+
 	ReasonUnhealthy = "Unhealthy" // the Node was not ready for as long as its pool waits
 	ReasonTimeout   = capacity.ReasonTimeout
 	ReasonFailed    = capacity.ReasonFailed

@@ -26,6 +26,9 @@ type Look struct{ Machine provider.Machine }
 // Delete gives this machine back.
 type Delete struct{ Machine provider.Machine }
 
+// Stop takes this machine's power away; Create gives it back.
+type Stop struct{ Machine provider.Machine }
+
 // LookPods asks for another step with the pods of the Node read from the API server (Observed.PodsFresh).
 type LookPods struct{ Node string }
 
@@ -74,6 +77,7 @@ type Event struct {
 func (Create) effect()          {}
 func (Look) effect()            {}
 func (Delete) effect()          {}
+func (Stop) effect()            {}
 func (LookPods) effect()        {}
 func (UpdateNode) effect()      {}
 func (DeleteNode) effect()      {}
@@ -92,6 +96,7 @@ func (e Create) String() string {
 }
 func (e Look) String() string       { return "look for the machine" }
 func (e Delete) String() string     { return fmt.Sprintf("delete machine %s", e.Machine.ID) }
+func (e Stop) String() string       { return fmt.Sprintf("stop machine %s", e.Machine.ID) }
 func (e LookPods) String() string   { return "look at the pods of node " + e.Node }
 func (e UpdateNode) String() string { return "update node " + e.New.Name }
 func (e DeleteNode) String() string { return "delete node " + e.Name }

@@ -90,6 +90,7 @@ const (
 	VerbCreate Verb = "create"
 	VerbLook   Verb = "look"
 	VerbDelete Verb = "delete"
+	VerbStop   Verb = "stop"
 )
 
 // Outcome is the result of one provider call. Err is the error as the provider returned it.
@@ -101,12 +102,12 @@ type Outcome struct {
 	Began time.Time
 }
 
-// After returns what is known after a call. Only ErrNotFound from Get or Delete proves absence; an error of any other
+// After returns what is known after a call. Only ErrNotFound from Get, Delete or Stop proves absence; an error of any other
 // kind leaves things as they were.
 func (s Sighting) After(o Outcome) Sighting {
 	switch {
 	case o.reserved():
-	case o.Err == nil && (o.Verb == VerbCreate || o.Verb == VerbLook):
+	case o.Err == nil && o.Verb != VerbDelete:
 		return Seen(o.Machine, o.Began)
 	case o.Verb != VerbCreate && errors.Is(o.Err, provider.ErrNotFound):
 		return Sighting{Presence: Absent, At: o.Began}

@@ -70,7 +70,8 @@ func randomBytes(seed uint64, n int) []byte {
 
 // The runs above would prove little if they did not visit the whole table.
 func TestTheRunsVisitEveryState(t *testing.T) {
-	seen, undone := map[v1alpha1.ClaimState]int{}, 0
+	seen, undone, recovered := map[v1alpha1.ClaimState]int{}, 0, 0
+	ended := map[v1alpha1.RestartStep]int{}
 	for seed := range uint64(100) {
 		w := newWorld(t, randomBytes(seed, 6000+int(seed%2)))
 		for i := 0; w.claim != nil && i < 300; i++ {
@@ -78,11 +79,20 @@ func TestTheRunsVisitEveryState(t *testing.T) {
 			w.pass(w.doze())
 			if w.claim != nil {
 				seen[w.claim.Status.State]++
+				if r := w.claim.Status.Restart; r != nil {
+					ended[r.Step]++
+				}
 			}
 		}
 		undone += w.undone
+		recovered += w.recovered
 	}
 	require.Greater(t, undone, 10, "drains that were undone")
+	require.Greater(t, recovered, 5, "machines that were restarted")
+	for _, step := range []v1alpha1.RestartStep{v1alpha1.RestartStopping, v1alpha1.RestartStarting, v1alpha1.RestartBooting,
+		v1alpha1.RestartRecovered} {
+		require.Positive(t, ended[step], "restarts that were %s: %v", step, ended)
+	}
 	for _, row := range tableRows() {
 		if row.State != v1alpha1.ClaimPending { // passed through within one step
 			require.Greater(t, seen[row.State], 10, "state %s: %v", row.State, seen)

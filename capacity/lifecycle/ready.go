@@ -16,7 +16,7 @@ func ready(s *step) {
 	switch {
 	case s.closing():
 		s.drain()
-	case s.lost():
+	case s.lost(), s.restarting():
 	case node == nil:
 		s.nodeGone()
 	case !registered(node, s.c):
@@ -24,8 +24,8 @@ func ready(s *step) {
 		s.c.Status.RegisteredAt = micro(s.now)
 		s.unready(ReasonWaiting, s.c.Status.Message)
 	case !nodeReady(node):
-		s.no(v1alpha1.ConditionReady, ReasonNodeNotReady, "node "+node.Name+" is not ready")
-		s.say("node " + node.Name + " is not ready")
+		s.say("node " + node.Name + " is not ready" + s.afterRestart())
+		s.no(v1alpha1.ConditionReady, ReasonNodeNotReady, s.c.Status.Message)
 		s.update(OpenNode(node))
 		if !s.unseed() {
 			s.doubt()

@@ -20,6 +20,11 @@ const (
 	// goesWithin is how long the pods of a machine that did not come up wait for it to be gone, so that the next one is launched.
 	goesWithin = time.Minute
 
+	// restartAgain is how often a machine that is being switched off or on is asked about. Each of the two, and the boot after
+	// them, has the claim's registration timeout, or restartMost where that is none.
+	restartAgain = 2 * time.Second
+	restartMost  = 15 * time.Minute
+
 	// drainSettle is the time between the first sight of the closed Node and the look that may find it empty: a binding
 	// that was under way shows within it.
 	drainSettle = 2 * time.Second

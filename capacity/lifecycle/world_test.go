@@ -64,7 +64,11 @@ type world struct {
 	byHand   bool
 	stubborn bool // pods are not evicted
 	undone   int  // releases that were withdrawn because pods did not leave
-	trace    []string
+	// down says that the machine's power was taken away for a restart, cut how often for which one.
+	down      bool
+	cut       map[string]int
+	recovered int
+	trace     []string
 }
 
 // memory is what a crash loses.
@@ -79,7 +83,7 @@ const foreign = provider.ID("somebody-elses")
 
 func newWorld(t *testing.T, chances []byte) *world {
 	return &world{t: t, byHand: len(chances)%2 == 1, chance: newChance(chances), now: start, claim: newClaim(), made: map[int32]*provider.Machine{},
-		live: map[int32]time.Time{}, late: map[int32]time.Time{}, dying: map[int32]time.Time{}, joined: map[int32]bool{}}
+		live: map[int32]time.Time{}, late: map[int32]time.Time{}, dying: map[int32]time.Time{}, joined: map[int32]bool{}, cut: map[string]int{}}
 }
 
 func newClaim() *v1alpha1.NodeClaim {
@@ -172,6 +176,11 @@ func (w *world) judge(before *v1alpha1.NodeClaim, r lifecycle.Result, o lifecycl
 		case lifecycle.Delete:
 			calls++
 			w.require(e.Machine.ClaimUID == w.claim.UID && e.Machine.ID != foreign, "deletes the machine of somebody else: %v", e)
+		case lifecycle.Stop:
+			calls++
+			w.require(e.Machine.ClaimUID == w.claim.UID && e.Machine.ID != foreign, "stops the machine of somebody else: %v", e)
+			w.require(r.Claim.Status.Restart.Step == v1alpha1.RestartStopping, "stops a machine, and that is not on record")
+			w.require(o.Node == nil || !ready(o.Node) || before.Status.Restart != nil, "stops the machine of a node that is ready")
 		case lifecycle.Evict:
 			asked := before.Spec.Release != nil && before.Spec.Release.Drain != nil && (e.Pod.Stay == "" || e.Pod.Terminating)
 			w.require(before.DeletionTimestamp != nil || asked, "evicts although nobody asked for it")
@@ -221,6 +230,9 @@ func (w *world) perform(e lifecycle.Effect) {
 		w.answered(lifecycle.VerbLook, m, err)
 	case lifecycle.Delete:
 		w.answered(lifecycle.VerbDelete, provider.Machine{}, w.delete(e.Machine))
+	case lifecycle.Stop:
+		m, err := w.stop()
+		w.answered(lifecycle.VerbStop, m, err)
 	case lifecycle.LookPods:
 		w.memory.fresh = true
 	case lifecycle.UpdateNode:
@@ -264,6 +276,9 @@ func (w *world) create(r provider.Request) (provider.Machine, error) {
 	case w.live[r.Attempt] != (time.Time{}):
 		if m := w.made[r.Attempt]; m.State == provider.StatePending && !w.chance.of(5) {
 			m.State = provider.StateCreating
+			if w.down {
+				w.down, w.live[r.Attempt] = false, w.now
+			}
 		}
 	case len(w.live) > 0:
 		return provider.Machine{}, provider.ErrBusy
@@ -309,6 +324,29 @@ func (w *world) look() (provider.Machine, error) {
 		return provider.Machine{}, provider.ErrUnknown
 	}
 	for a := range w.live {
+		return *w.made[a], nil
+	}
+	return provider.Machine{}, provider.ErrNotFound
+}
+
+// stop takes the power away, at once; the answer may be lost.
+func (w *world) stop() (provider.Machine, error) {
+	if w.chance.of(7) {
+		return provider.Machine{}, provider.ErrUnknown
+	}
+	if w.chance.of(31) {
+		return provider.Machine{}, provider.ErrRefused
+	}
+	for a := range w.live {
+		if m := w.made[a]; m.State == provider.StateRunning {
+			asked := w.claim.Spec.Restart.Since.String()
+			w.cut[asked]++
+			w.require(w.cut[asked] == 1, "its power was taken away twice for one trouble")
+			m.State, w.down = provider.StatePending, true
+		}
+		if w.chance.of(7) {
+			return provider.Machine{}, provider.ErrUnknown
+		}
 		return *w.made[a], nil
 	}
 	return provider.Machine{}, provider.ErrNotFound
@@ -360,7 +398,14 @@ func (w *world) boot(attempt int32, age time.Duration) {
 			m.State = provider.StateFailed
 		}
 	}
-	if age < 30*time.Second || m.State != provider.StateRunning || w.joined[attempt] && w.node != nil {
+	if age < 30*time.Second || m.State != provider.StateRunning {
+		return
+	}
+	if w.joined[attempt] && w.node != nil {
+		if len(w.cut) > w.recovered && !w.chance.of(3) { // it booted again
+			w.recovered = len(w.cut)
+			setReady(w.node, true)
+		}
 		return
 	}
 	if w.chance.of(3) {
@@ -383,7 +428,7 @@ func newNode(name, providerID string) *corev1.Node {
 // disturb is everybody else: operators, kubelets, the CNI that takes its taint off, the scheduler.
 func (w *world) disturb() {
 	if w.node != nil {
-		if len(w.live) == 0 {
+		if len(w.live) == 0 || w.down {
 			setReady(w.node, false)
 		} else if w.chance.of(17) {
 			setReady(w.node, !ready(w.node))
@@ -421,6 +466,9 @@ func (w *world) disturb() {
 		w.claim.Spec.Release = &v1alpha1.Release{Reason: "Underused", Since: metav1.NewMicroTime(w.now), Drain: &v1alpha1.Drain{
 			Timeout: metav1.Duration{Duration: 10 * time.Second}, Force: w.chance.of(3),
 		}}
+	case w.node != nil && !ready(w.node) && w.claim.Status.State == v1alpha1.ClaimReady &&
+		(w.claim.Status.Restart == nil || w.claim.Status.Restart.Over()) && w.chance.of(2):
+		w.claim.Spec.Restart = &v1alpha1.Restart{Since: metav1.NewMicroTime(w.now)}
 	case !w.stubborn && w.chance.of(19):
 		w.claim.Spec.Release = nil
 	case w.chance.of(61) && w.claim.DeletionTimestamp == nil && w.claim.Status.State != "":

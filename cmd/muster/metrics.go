@@ -11,15 +11,16 @@ import (
 
 // metrics are those of the loops; the extender has its own.
 type metrics struct {
-	passes   prometheus.Counter
-	bought   prometheus.Counter
-	cost     prometheus.Gauge
-	least    prometheus.Gauge
-	fates    *prometheus.GaugeVec
-	machines *prometheus.GaugeVec
-	orphans  *prometheus.GaugeVec
-	removed  *prometheus.CounterVec
-	repaired *prometheus.CounterVec
+	passes    prometheus.Counter
+	bought    prometheus.Counter
+	cost      prometheus.Gauge
+	least     prometheus.Gauge
+	fates     *prometheus.GaugeVec
+	machines  *prometheus.GaugeVec
+	orphans   *prometheus.GaugeVec
+	removed   *prometheus.CounterVec
+	repaired  *prometheus.CounterVec
+	restarted *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer, live *capacity.Live) *metrics {
@@ -48,12 +49,15 @@ func newMetrics(r prometheus.Registerer, live *capacity.Live) *metrics {
 		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "muster_provider_orphan_machines_removed_total", Help: "Machines without a claim that were removed and are proven gone.",
 		}, []string{"provider"}),
+		restarted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "muster_nodes_restarted_total", Help: "Nodes whose machine was restarted because they were not ready for as long as their pool waits.",
+		}, []string{"pool"}),
 		repaired: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "muster_nodes_repaired_total", Help: "Nodes released because they were not ready for as long as their pool waits.",
 		}, []string{"pool"}),
 	}
-	r.MustRegister(m.passes, m.bought, m.cost, m.least, m.fates, m.machines, m.orphans, m.removed, m.repaired, &claimStates{live: live}, &brakesHeld{live: live},
-		&machineRoom{live: live})
+	r.MustRegister(m.passes, m.bought, m.cost, m.least, m.fates, m.machines, m.orphans, m.removed, m.repaired, m.restarted, &claimStates{live: live},
+		&brakesHeld{live: live}, &machineRoom{live: live})
 	return m
 }
 
@@ -79,7 +83,8 @@ func (m *metrics) observeOrphans(name string, counts map[housekeeping.Standing]i
 	}
 }
 
-func (m *metrics) nodeRepaired(pool string) { m.repaired.WithLabelValues(pool).Inc() }
+func (m *metrics) nodeRepaired(pool string)  { m.repaired.WithLabelValues(pool).Inc() }
+func (m *metrics) nodeRestarted(pool string) { m.restarted.WithLabelValues(pool).Inc() }
 
 func (m *metrics) orphanRemoved(name string) { m.removed.WithLabelValues(name).Inc() }
 

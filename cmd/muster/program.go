@@ -134,7 +134,7 @@ func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 			Live: p.live, Kube: cluster, Backends: p.backends, Log: p.log, Machines: metrics.observeMachines,
 			Keeper: &control.Keeper{
 				Live: p.live, Kube: cluster, Nodes: p.feed, Backends: p.backends, Log: p.log, Leading: p.leading,
-				Standings: metrics.observeOrphans, Removed: metrics.orphanRemoved, Repaired: metrics.nodeRepaired,
+				Standings: metrics.observeOrphans, Removed: metrics.orphanRemoved, Repaired: metrics.nodeRepaired, Restarted: metrics.nodeRestarted,
 			},
 		},
 	}
