@@ -14,11 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/manifest"
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/policy"
 	"github.com/muster-sh/muster/replay"
+	"github.com/muster-sh/muster/test/e2e/stage"
 	"github.com/muster-sh/muster/test/e2e/world"
 )
 
@@ -38,6 +40,9 @@ func TestTheSimulatedSchedulerPlacesAlike(t *testing.T) {
 	for i := range uint64(*alike) {
 		t.Run(fmt.Sprintf("cluster-%d", *first+i), func(t *testing.T) {
 			w := world.New(*first+i, chosen...)
+			for _, p := range w.Pools {
+				p.Spec.Template.StartupTaints = []corev1.Taint{{Key: world.StartupTaint, Effect: corev1.TaintEffectNoSchedule}}
+			}
 			s := s.part(t)
 			defer s.Wipe(*patience)
 			defer s.tell(w)
@@ -56,11 +61,14 @@ func TestTheSimulatedSchedulerPlacesAlike(t *testing.T) {
 // batch is long enough for a slow computer to have every pod tried before anything is bought.
 const batch = 3 * time.Second
 
-// Machines are a part of the input: they boot equally long, and their Nodes come one after the other by name, with enough time
-// in between for every back-off to end.
+// Machines are a part of the input: they boot equally long, and their Nodes come one after the other by name. Each has a startup
+// taint for so long that every pod has been tried with it there, and there is time for every back-off to end before the next one comes:
+// a Node registers, is labelled, becomes ready and loses its taints within a quarter of a second, and who is tried in which part of
+// that would be chance.
 const (
 	boot  = 3 * time.Second
-	apart = 4 * time.Second
+	slack = 3 * time.Second
+	apart = slack + 3*time.Second
 )
 
 // placement is what came of a cluster.
@@ -98,13 +106,13 @@ func (p placement) elsewhere(other placement) []string {
 	return slices.DeleteFunc(p.pods(), func(pod string) bool { return p.bound[pod] == other.bound[pod] })
 }
 
-// place has the real scheduler do it. It is paused while the pods are made, one after the other by falling priority, so that
-// it finds them in the order in which it tries them.
+// place has the real scheduler do it. It knows the cluster when it is paused, and the pods are made meanwhile, one after the other
+// by falling priority, so that it finds them in the order in which it tries them.
 func (s *scene) place(w *world.World) (placement, []*corev1.Pod) {
 	s.T.Helper()
+	s.set(w)
 	s.replica.Scheduler.Pause()
 	defer s.replica.Scheduler.Resume()
-	s.set(w)
 	order := slices.SortedStableFunc(slices.Values(w.Pending), func(a, b *corev1.Pod) int {
 		return cmp.Compare(world.PriorityClasses()[b.Spec.PriorityClassName], world.PriorityClasses()[a.Spec.PriorityClassName])
 	})
@@ -117,8 +125,11 @@ func (s *scene) place(w *world.World) (placement, []*corev1.Pod) {
 	s.replica.Scheduler.Resume()
 
 	var last placement
-	since := time.Now()
+	since, came := time.Now(), map[types.UID]time.Time{}
 	s.Await(5**patience, "nothing to happen for a while", func() error {
+		if err := s.ready(came); err != nil {
+			return err
+		}
 		now, err := s.placed(pending)
 		if err != nil {
 			return err
@@ -139,11 +150,45 @@ func named(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }
 // still is how long nothing changes once nothing is left to do: longer than a machine boots, and than any batch or back-off.
 const still = 10 * time.Second
 
+// ready takes the startup taint off nodes that have had it for long enough.
+func (s *scene) ready(came map[types.UID]time.Time) error {
+	nodes, err := s.Plane.Client.CoreV1().Nodes().List(s.Ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range nodes.Items {
+		n := &nodes.Items[i]
+		if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == world.StartupTaint }) {
+			continue
+		}
+		if _, known := came[n.UID]; !known {
+			came[n.UID] = time.Now()
+		}
+		if time.Since(came[n.UID]) >= slack {
+			s.open(n.Name)
+		}
+	}
+	return nil
+}
+
+// open takes the startup taint off a node, upon which Muster takes its own off. The scheduler does not see the one without the
+// other: it would try some pods in between, and which ones is chance.
+func (s *scene) open(node string) {
+	s.T.Helper()
+	s.replica.Scheduler.Pause()
+	defer s.replica.Scheduler.Resume()
+	s.ChangeNode(node, stage.Untaint(world.StartupTaint))
+	for begin := time.Now(); time.Since(begin) < *patience; {
+		n, err := s.Plane.Client.CoreV1().Nodes().Get(s.Ctx, node, metav1.GetOptions{})
+		require.NoError(s.T, err)
+		if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.StartingTaint }) {
+			return
+		}
+	}
+}
+
 // placed is what came of it so far; machines that are on their way are an error.
 func (s *scene) placed(pending []*corev1.Pod) (placement, error) {
-	if err := s.TakeOff(world.StartupTaint); err != nil {
-		return placement{}, err
-	}
 	claims, err := s.Claims("")
 	if err != nil {
 		return placement{}, err
@@ -194,7 +239,8 @@ func (s *scene) simulate(w *world.World, pending []*corev1.Pod) placement {
 	}
 	exactly := &metav1.Duration{Duration: boot}
 	delays := replay.DefaultDelays()
-	delays.NodeReady, delays.Drivers = 100*time.Millisecond, 100*time.Millisecond
+	delays.NodeReady, delays.Drivers = 100*time.Millisecond, slack
+	delays.SchedulerWatch = 100 * time.Millisecond // it sees a node when Muster has opened it
 	out := placement{bound: map[string]string{}}
 	var start time.Duration
 	v, err := replay.New(replay.Options{
