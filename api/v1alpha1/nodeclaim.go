@@ -286,6 +286,9 @@ type NodeClaimStatus struct {
 	// drainFailures counts the drains of this node that were undone because pods did not leave.
 	// +optional
 	DrainFailures int32 `json:"drainFailures,omitempty"`
+	// drainReopened counts the releases of this node that were taken back because it was needed.
+	// +optional
+	DrainReopened int32 `json:"drainReopened,omitempty"`
 	// drainAgain is when the node may be drained again at the earliest.
 	// +optional
 	DrainAgain *metav1.MicroTime `json:"drainAgain,omitempty"`

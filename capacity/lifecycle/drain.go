@@ -50,6 +50,9 @@ func (s *step) dead() bool {
 // reopen undoes a drain whose release was withdrawn; the marks come off in the state it returns to.
 func (s *step) reopen() {
 	if s.reasonOf(v1alpha1.ConditionDraining) != ReasonBlocked {
+		st := &s.c.Status
+		st.DrainReopened++
+		st.DrainAgain = micro(s.now.Add(reopenBackoff.Wait(int(st.DrainReopened), string(s.c.UID))))
 		s.no(v1alpha1.ConditionDraining, ReasonReopened, "the release was withdrawn")
 	} else {
 		s.no(v1alpha1.ConditionDraining, ReasonBlocked, s.c.Status.Message)

@@ -61,6 +61,10 @@ var errorBackoff = policy.Backoff{First: time.Second, Most: time.Minute}
 // drainBackoff is the wait after drains of one node that were undone.
 var drainBackoff = policy.Backoff{First: 15 * time.Minute, Most: 4 * time.Hour}
 
+// reopenBackoff is how long no pods are evicted from a node whose release was taken back: demand that comes and goes must not
+// have it closed, and some of its pods moved, again and again.
+var reopenBackoff = policy.Backoff{First: time.Minute, Most: time.Hour}
+
 // relaunchBackoff is the wait before the attempt that follows n attempts.
 func relaunchBackoff(n int32) time.Duration { return doubled(relaunchFirst, relaunchMost, n-1) }
 
