@@ -11,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -119,6 +120,62 @@ func TestANewTemplateReplacesEveryNodeAndACheaperShapeAllAtOnce(t *testing.T) {
 	t.Logf("one machine carried all after %s", took.Round(time.Second))
 	_, _, carried, _ = s.releases.Counts()
 	require.Equal(t, 2*pods, carried)
+	s.WholeAndPaired()
+	found, err := s.releases.Verdict()
+	require.NoError(t, err)
+	require.Empty(t, found.Late)
+	given := slices.DeleteFunc(found.Killed, func(k string) bool { return strings.Contains(k, "deleted by somebody else") }) // evicted
+	require.Empty(t, given, "no machine went with a pod on it")
+}
+
+// TestOldNodesAreReplacedWithTheirReplacementsFirst: every machine is too old after a minute. Each goes when the one that takes its pod
+// is ready, one at a time, and each pod leaves by an eviction that its own budget allows.
+func TestOldNodesAreReplacedWithTheirReplacementsFirst(t *testing.T) {
+	const pods = 2
+	s := newRollout(t, pods)
+	old := s.MustClaims("web")
+	limit := func(after *metav1.Duration) {
+		s.ChangePool("web", func(p *v1alpha1.NodePool) {
+			p.Spec.ScaleDown.ExpireAfter, p.Spec.ScaleDown.UnderusedAfter = after, &metav1.Duration{Duration: time.Hour}
+			p.Spec.ScaleDown.Budgets = []v1alpha1.ReleaseBudget{{Nodes: intstr.FromInt32(1)}}
+		})
+	}
+	limit(&metav1.Duration{Duration: time.Minute})
+	closed, ready := map[types.UID]time.Time{}, map[types.UID]time.Time{} // by the claim that was replaced
+	took := s.Await(5*time.Minute, "every old node to be gone", func() error {
+		claims, err := s.Claims("web")
+		if err != nil {
+			return err
+		}
+		left := 0
+		for _, c := range claims {
+			if c.Spec.Release != nil {
+				require.Equal(t, string(v1alpha1.ReleaseExpired), c.Spec.Release.Reason)
+				closed[c.UID] = c.Spec.Release.Since.Time
+			}
+			for _, r := range c.Spec.Replaces {
+				if c.Status.ReadyAt != nil {
+					ready[r.UID] = c.Status.ReadyAt.Time
+				}
+			}
+			if slices.ContainsFunc(old, func(o v1alpha1.NodeClaim) bool { return o.UID == c.UID }) {
+				left++
+			}
+		}
+		if left > 0 {
+			return fmt.Errorf("%d of %d are left", left, len(old))
+		}
+		return nil
+	})
+	limit(nil)
+	t.Logf("%d nodes were replaced after %s", pods, took.Round(time.Second))
+	for _, o := range old {
+		require.NotZero(t, closed[o.UID])
+		require.NotZero(t, ready[o.UID])
+		require.False(t, closed[o.UID].Before(ready[o.UID]), "%s was closed at %s, what replaces it was ready at %s", o.Name, closed[o.UID], ready[o.UID])
+	}
+	s.Await(2*time.Minute, "all to run on new machines", s.settled(pods, func(c v1alpha1.NodeClaim) bool { return len(c.Spec.Replaces) == 1 }))
+	require.Equal(t, 1, s.releases.MostClosed(), "the pool's budget, at every write")
 	s.WholeAndPaired()
 	found, err := s.releases.Verdict()
 	require.NoError(t, err)
