@@ -81,8 +81,15 @@ func (s *vendor) newFamily(shape v1alpha1.Shape) *family {
 // blueprint makes one of the pool's machines from what is known of its shape, and what was learned of it unless that is
 // nil. No object is made where numbers will do: a pool may have hundreds of shapes, and few of them are bought.
 func (s *vendor) blueprint(shape v1alpha1.Shape, g *good, x *experience) *blueprint {
+	b := new(blueprint)
+	s.draw(b, shape, g, x)
+	return b
+}
+
+// draw is blueprint, into memory that is there.
+func (s *vendor) draw(b *blueprint, shape v1alpha1.Shape, g *good, x *experience) {
 	f := s.familyOf(shape, g)
-	b := &blueprint{family: f, good: g, shape: shape}
+	*b = blueprint{family: f, good: g, shape: shape}
 	daemons := &f.daemons
 	if s.market.daemonsByName {
 		daemons = &b.node().Daemons
@@ -99,7 +106,6 @@ func (s *vendor) blueprint(shape v1alpha1.Shape, g *good, x *experience) *bluepr
 	copy(b.free, b.offered)
 	b.free.less(m.kinds.of(daemons, m.spare))
 	b.free[atPods] = min(b.free[atPods], maxReserved)
-	return b
 }
 
 // node is the node that the machine would be, but for its name.

@@ -61,7 +61,7 @@ func (b *floor) distinct() {
 		return cmp.Or(cmp.Compare(m.cost, n.cost), slices.Compare(m.room, n.room),
 			cmp.Compare(likes[m.family], likes[n.family]))
 	}
-	slices.SortStableFunc(b.sale, compare)
+	slices.SortFunc(b.sale, compare) // which of those that are alike stays makes no difference
 	b.sale = slices.CompactFunc(b.sale, func(m, n machine) bool { return compare(m, n) == 0 })
 }
 

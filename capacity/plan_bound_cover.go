@@ -64,15 +64,16 @@ func (b *floor) unlike(rows []row) []int {
 	for i := range all {
 		all[i] = i
 	}
-	slices.SortStableFunc(all, compare)
+	slices.SortFunc(all, func(i, j int) int { return cmp.Or(compare(i, j), cmp.Compare(i, j)) })
 	return slices.CompactFunc(all, func(i, j int) bool { return compare(i, j) == 0 })
 }
 
 // solve returns the price of each row's need and how much is bought of each machine.
 func solve(rows []row, costs []float64) (prices, bought []float64) {
 	offers, needs := make([][]float64, len(costs)), make([]float64, len(rows))
+	cells := make([]float64, len(costs)*len(rows))
 	for i := range offers {
-		offers[i] = make([]float64, len(rows))
+		offers[i] = cells[i*len(rows) : (i+1)*len(rows)]
 		for j, r := range rows {
 			offers[i][j] = r.offers[i]
 		}

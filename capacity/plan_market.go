@@ -104,8 +104,10 @@ func (m *market) newVendor(v *View, pool *v1alpha1.NodePool, claims []*Claim, na
 	}
 	goods := v.Template(pool).goods
 	s.fixed = make([]*blueprint, 0, len(goods))
+	drawn := make([]blueprint, len(goods)) // at once: a pool may have hundreds
 	for i, shape := range pool.Spec.Template.Shapes {
-		b := s.blueprint(shape, goods[i], s.experience)
+		b := &drawn[i]
+		s.draw(b, shape, goods[i], s.experience)
 		if s.resting(shape) != nil {
 			s.off = append(s.off, b)
 			continue

@@ -54,7 +54,7 @@ func (p *planner) settleLast() {
 // machines did not take.
 func (p *planner) settle(b *batch) {
 	c, ask := cmp.Or(b.plain, b.class), b.class.ask
-	if ask.Unjudged.Code == CodeSchedulingGroup {
+	if ask.Unjudged.Code == CodeSchedulingGroup || len(p.open)+len(p.coming)+len(p.ordered) == 0 {
 		return
 	}
 	sides := []*side{p.side(c, p.open, p.settleOpen)}
@@ -95,6 +95,9 @@ type rung struct {
 
 func (p *planner) side(c *class, places []*place, put func(*class, *rung, *Shortfall) bool) *side {
 	out := &side{place: put}
+	if len(places) == 0 {
+		return out
+	}
 	any := p.takers(places, c.sim)
 	if len(any.places) == 0 {
 		return out
