@@ -21,9 +21,14 @@ const (
 // cheapable are the nodes that a cheaper machine may replace, the emptiest first.
 func (d *decider) cheapable() (out []*capacity.Claim) {
 	for _, c := range d.v.Claims {
-		if d.mayMerge(c) && d.quiet(c) && !d.replaced(c) && !d.fresh.awaits(c) {
-			out = append(out, c)
+		if !d.mayMerge(c) || d.replaced(c) || d.fresh.awaits(c) {
+			continue
 		}
+		if left := d.unrest(c); left > 0 {
+			d.wake(left)
+			continue
+		}
+		out = append(out, c)
 	}
 	return emptiest(out, d.v)
 }
@@ -44,11 +49,18 @@ func (d *decider) mayMerge(c *capacity.Claim) bool {
 	return stay == "" && rest == "" && len(movable(d.v, c.Node.Name)) > 0
 }
 
-// quiet says that a node and its pods have been there for as long as under-used ones have to be.
-func (d *decider) quiet(c *capacity.Claim) bool {
-	since := d.now.Add(-underusedAfter(d.pools[c.Object.Spec.Pool].object))
-	return !readyAt(c.Object).After(since) && !d.v.Seen[c.Node.Name].After(since) &&
-		!slices.ContainsFunc(d.v.Pods[c.Node.Name], func(p *capacity.Pod) bool { return guest(p) && p.Created.After(since) })
+// unrest is how long it takes until a node and its pods have been there for as long as under-used ones have to be; 0 when they have.
+func (d *decider) unrest(c *capacity.Claim) time.Duration {
+	last := d.v.Seen[c.Node.Name]
+	if at := readyAt(c.Object); at.After(last) {
+		last = at
+	}
+	for _, p := range d.v.Pods[c.Node.Name] {
+		if guest(p) && p.Created.After(last) {
+			last = p.Created
+		}
+	}
+	return max(last.Add(underusedAfter(d.pools[c.Object.Spec.Pool].object)).Sub(d.now), 0)
 }
 
 // finish lets nodes go whose replacement is ready, all of a group at once. It says whether any goes.

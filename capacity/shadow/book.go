@@ -21,6 +21,8 @@ type book struct {
 
 	endedMachines ring[Machine]
 	endedNodes    ring[Node]
+	replacements  []Replacement
+	inTurn        int
 	waiting       []Pod
 	waitingPods   int
 }

@@ -22,6 +22,10 @@ type Report struct {
 	// Machines would be there, or on their way, now; Nodes would have been given back by now.
 	Machines []Machine `json:"machines"`
 	Nodes    []Node    `json:"nodes"`
+	// Replacements are the nodes that would be replaced next, each by machines that are bought first; InTurn is how many more would
+	// follow, one after another. None of them is carried out on paper: there they neither cost nor save.
+	Replacements []Replacement `json:"replacements"`
+	InTurn       int           `json:"replacements_in_turn"`
 	// EndedMachines and EndedNodes are the last proposals that are over, the latest first.
 	EndedMachines []Machine `json:"ended_machines"`
 	EndedNodes    []Node    `json:"ended_nodes"`
@@ -111,6 +115,20 @@ type Node struct {
 	Why   string     `json:"why,omitempty"`
 
 	guests map[types.UID]bool
+}
+
+// Replacement is machines that would be bought for nodes that are to go: because they have drifted, are too old, or because that
+// costs less.
+type Replacement struct {
+	Nodes  []string `json:"nodes"`
+	Pool   string   `json:"pool"`
+	Shapes []string `json:"shapes"`
+	// Cost is that of the machines, Before that of the nodes.
+	Cost    float64   `json:"cost_per_hour"`
+	Before  float64   `json:"cost_per_hour_before"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since"`
 }
 
 // Why a proposal ended.

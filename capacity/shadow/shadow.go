@@ -159,12 +159,18 @@ func (s *Shadow) release(v *capacity.View, now time.Time) {
 	if d.Looked {
 		s.memory.Moved = now
 	}
+	if d.Weighed {
+		s.memory.Weighed = now
+	}
 	s.due = time.Time{}
 	if d.Next > 0 {
 		s.due = now.Add(d.Next)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, r := range s.book.replace(left, d, now) {
+		s.Log.Info("would replace", "nodes", r.Nodes, "pool", r.Pool, "by", r.Shapes, "why", r.Reason, "detail", r.Message)
+	}
 	for _, r := range d.Release {
 		note := s.book.release(r, costOf(v, r.Claim), now)
 		s.Log.Info("would release", "node", note.Node, "pool", note.Pool, "why", note.Reason, "pods", len(note.Pods))

@@ -62,6 +62,7 @@ func (n *Node) totals(now time.Time) Totals {
 func (b *book) report(now time.Time) Report {
 	r := Report{
 		Schema: Schema, Since: b.since, At: now, WaitingPods: b.waitingPods, Waiting: []Pod{}, Machines: []Machine{}, Nodes: []Node{},
+		Replacements: slices.Concat([]Replacement{}, b.replacements), InTurn: b.inTurn,
 		EndedMachines: b.endedMachines.latest(), EndedNodes: b.endedNodes.latest(), Pools: map[string]Totals{},
 	}
 	for _, p := range b.waiting {

@@ -22,6 +22,7 @@ func (r Report) WriteText(w io.Writer) error {
 	line("would have released\t%d nodes: %.2f hours, cost %.2f", t.Releases, t.NodeHours, t.Saved)
 	r.writeMachines(line)
 	r.writeNodes(line)
+	r.writeReplacements(line)
 	r.writePods(line)
 	return out.Flush()
 }
@@ -59,6 +60,27 @@ func (r Report) writeNodes(line func(string, ...any)) {
 			break
 		}
 		line("%s\t%s\t%s\t%.2f\t%s\t%s\t%d", n.Node, n.Pool, n.Shape, n.Cost, span(r.At.Sub(n.Since)), n.Reason, len(n.Pods))
+	}
+}
+
+func (r Report) writeReplacements(line func(string, ...any)) {
+	if len(r.Replacements) == 0 {
+		return
+	}
+	line("\nReplacements that would be next: %d, and %d nodes in turn", len(r.Replacements), r.InTurn)
+	for i, n := range r.Replacements {
+		if i == 0 {
+			line("NODES\tPOOL\tBY\tCOST/H\tINSTEAD OF\tWHY")
+		}
+		if i == listed {
+			line("and %d more", len(r.Replacements)-i)
+			break
+		}
+		why := n.Reason
+		if n.Message != "" {
+			why += " (" + n.Message + ")"
+		}
+		line("%s\t%s\t%s\t%.2f\t%.2f\t%s", strings.Join(n.Nodes, ","), n.Pool, strings.Join(n.Shapes, ","), n.Cost, n.Before, why)
 	}
 }
 
