@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,8 +32,12 @@ var (
 
 // TestTheSimulatedSchedulerPlacesAlike: the same cluster, the same pods, made in the same order, and machines that boot equally
 // long and come in the same order, given to Muster with the real kube-scheduler and to Muster with the one that replays use.
-// The same pods are bound, by name, and the same machines are ordered, in the same order. Which of two nodes a pod is on may
-// differ: it is logged.
+// As many pods of each class are bound, and the same machines are ordered, in the same order.
+//
+// In some clusters the real scheduler comes to one thing or another by itself, by milliseconds: of seed 14 it bound 40 or 41 pods.
+// Its log says that while a node opens, in two writes, those tried between them are refused and the next has the room; how many that
+// are depends on how long an attempt, a write and a watch take. So the simulated one is asked with several such times. Where they
+// make no difference, which is so in most clusters, there is one answer; otherwise the real one's has to be among them.
 func TestTheSimulatedSchedulerPlacesAlike(t *testing.T) {
 	chosen, err := world.Parse(*alikeKinds)
 	require.NoError(t, err)
@@ -47,13 +52,17 @@ func TestTheSimulatedSchedulerPlacesAlike(t *testing.T) {
 			defer s.Wipe(*patience)
 			defer s.tell(w)
 			real, pending := s.place(w)
-			simulated := s.simulate(w, pending)
 			t.Logf("%d pods in %d nodes: %d bound, bought %v", len(pending), len(w.Nodes), len(real.bound), real.machines)
-			for _, pod := range real.elsewhere(simulated) {
-				t.Logf("%s is on %s, simulated on %q", pod, real.bound[pod], simulated.bound[pod])
+			outcomes := map[string]int{}
+			for _, d := range timings() {
+				simulated := s.simulate(w, pending, d)
+				outcomes[simulated.outcome()]++
+				if simulated.outcome() == real.outcome() && !slices.Equal(simulated.pods(), real.pods()) {
+					t.Logf("another pod of a class: %v", real.elsewhere(simulated))
+				}
 			}
-			require.Equal(t, real.machines, simulated.machines, "machines in order, the real scheduler's first")
-			require.Equal(t, real.pods(), simulated.pods(), "bound pods, the real scheduler's first")
+			t.Logf("%d outcomes of %d simulations", len(outcomes), len(timings()))
+			require.Contains(t, outcomes, real.outcome())
 		})
 	}
 }
@@ -96,6 +105,31 @@ func together(machines []machine) [][]string {
 		slices.Sort(*last)
 	}
 	return orders
+}
+
+// timings are how long a scheduler may take for what nobody decides about.
+func timings() []replay.Delays {
+	var all []replay.Delays
+	for _, watch := range []time.Duration{10, 30, 100} {
+		for _, cycle := range []time.Duration{2, 10} {
+			for _, write := range []time.Duration{5, 20} {
+				d := replay.DefaultDelays()
+				d.SchedulerWatch, d.Cycle, d.Write = watch*time.Millisecond, cycle*time.Millisecond, write*time.Millisecond
+				d.NodeReady, d.Drivers = 100*time.Millisecond, slack
+				all = append(all, d)
+			}
+		}
+	}
+	return all
+}
+
+// outcome is what is compared: the machines in their order, and how many pods of each class are bound. Those of a class are alike.
+func (p placement) outcome() string {
+	classes := map[string]int{}
+	for pod := range p.bound {
+		classes[pod[:strings.LastIndexByte(pod, '-')]]++
+	}
+	return fmt.Sprint(p.machines, classes)
 }
 
 // pods are those that have a node.
@@ -227,7 +261,7 @@ func (a *arrivals) Next() (replay.Arrival, error) {
 }
 
 // simulate has the replay's scheduler do it, from the cluster as it was saved before the real one began.
-func (s *scene) simulate(w *world.World, pending []*corev1.Pod) placement {
+func (s *scene) simulate(w *world.World, pending []*corev1.Pod, delays replay.Delays) placement {
 	s.T.Helper()
 	pools, err := manifest.ReadPools(filepath.Join(s.folder(w), "pools.yaml"))
 	require.NoError(s.T, err)
@@ -238,9 +272,6 @@ func (s *scene) simulate(w *world.World, pending []*corev1.Pod) placement {
 		ours[named(p)] = true
 	}
 	exactly := &metav1.Duration{Duration: boot}
-	delays := replay.DefaultDelays()
-	delays.NodeReady, delays.Drivers = 100*time.Millisecond, slack
-	delays.SchedulerWatch = 100 * time.Millisecond // it sees a node when Muster has opened it
 	out := placement{bound: map[string]string{}}
 	var start time.Duration
 	v, err := replay.New(replay.Options{
