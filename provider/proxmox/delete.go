@@ -96,10 +96,7 @@ func (p *Provider) absent(ctx context.Context, op string, m provider.Machine) er
 
 // othersVM is ErrRefused where the number of a machine that is not there is somebody else's.
 func (p *Provider) othersVM(ctx context.Context, op string, v *view, m provider.Machine) error {
-	vmid, err := strconv.Atoi(string(m.ID))
-	if err != nil {
-		return nil // no number of a VM: there is none
-	}
+	vmid, _ := strconv.Atoi(string(m.ID)) // what is no number is no VM, as 0 is none
 	if p.othersAt(vmid, m) {
 		return &provider.Error{Op: op, Kind: provider.ErrRefused, Err: errors.New("the number belongs to another claim")}
 	}
