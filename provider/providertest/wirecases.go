@@ -30,6 +30,7 @@ func runWire(t *testing.T, factory Factory) {
 	}
 	for _, fault := range Faults {
 		t.Run(string(fault), func(t *testing.T) {
+			t.Parallel()
 			for verb, run := range verbs {
 				t.Run(verb, func(t *testing.T) { eachRequest(t, factory, fault, run) })
 			}

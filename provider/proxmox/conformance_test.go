@@ -134,7 +134,10 @@ func (r *rig) foreign(vm pvesim.VM) func() (provider.ID, func() bool) {
 	}
 }
 
-func TestProxmoxKeepsTheContract(t *testing.T) { keepsTheContract(t, newRig) }
+func TestProxmoxKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	keepsTheContract(t, newRig)
+}
 
 func keepsTheContract(t *testing.T, newRig func(*testing.T) *rig) {
 	providertest.Run(t, func(t *testing.T) providertest.Backend {

@@ -273,6 +273,7 @@ func TestATokenOfAPoolMayNotOutliveHalfAnHour(t *testing.T) {
 
 // The image is made and taken away over a wire on which everything goes wrong once, at each request in turn.
 func TestJoiningGoesOnAfterEveryFault(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []pvesim.Fault{{Status: 595}, {Status: 596}, {Status: 596, Done: true}, {Status: 500, Message: "VM is locked (backup)"},
 		{Status: 500, Message: "something else"}} {
 		for at := range 40 {
@@ -297,7 +298,10 @@ func TestJoiningGoesOnAfterEveryFault(t *testing.T) {
 	}
 }
 
-func TestProxmoxKeepsTheContractWithImages(t *testing.T) { keepsTheContract(t, joinRig) }
+func TestProxmoxKeepsTheContractWithImages(t *testing.T) {
+	t.Parallel()
+	keepsTheContract(t, joinRig)
+}
 
 func TestImagesOfIgnitionAndTalos(t *testing.T) {
 	for format, userData := range map[string]string{

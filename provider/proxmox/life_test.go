@@ -238,6 +238,7 @@ func TestANumberThatSomebodyTookIsGivenUp(t *testing.T) {
 
 // Calls for one machine must not grow with the number of machines.
 func TestCallsPerMachine(t *testing.T) {
+	t.Parallel()
 	perMachine := map[int]float64{}
 	for _, n := range []int{1, 10, 100} {
 		r := newRig(t)

@@ -22,7 +22,10 @@ func netbootRig(t *testing.T) *rig {
 	return r
 }
 
-func TestProxmoxKeepsTheContractWithoutTemplates(t *testing.T) { keepsTheContract(t, netbootRig) }
+func TestProxmoxKeepsTheContractWithoutTemplates(t *testing.T) {
+	t.Parallel()
+	keepsTheContract(t, netbootRig)
+}
 
 func TestAMachineBootsFromItsNetwork(t *testing.T) {
 	size := resource.MustParse("9500Mi")

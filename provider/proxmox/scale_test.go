@@ -75,6 +75,7 @@ func wakeUp(t *testing.T, claims int) wave {
 
 // What a VM costs in requests must not grow with how many are made at once.
 func TestRequestsPerVMDoNotGrow(t *testing.T) {
+	t.Parallel()
 	per := map[int]float64{}
 	for _, n := range []int{1, 10, 100} {
 		w := wakeUp(t, n)

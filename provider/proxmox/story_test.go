@@ -116,8 +116,12 @@ var misfortunes = []pvesim.Fault{
 // Forty claims at once, over an API that fails at random, with Muster killed at random and a host that goes away: in the
 // end there is one machine for each claim, and after that none; what is not ours is as it was.
 func TestAnEveningOnProxmox(t *testing.T) {
+	t.Parallel()
 	for name, newRig := range map[string]func(*testing.T) *rig{"machines that join by themselves": newRig, "machines with an image each to join with": joinRig} {
-		t.Run(name, func(t *testing.T) { evening(t, newRig(t), rand.New(rand.NewPCG(1, 7))) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			evening(t, newRig(t), rand.New(rand.NewPCG(1, 7)))
+		})
 	}
 }
 
