@@ -110,11 +110,12 @@ func together(machines []machine) [][]string {
 // timings are how long a scheduler may take for what nobody decides about.
 func timings() []replay.Delays {
 	var all []replay.Delays
-	for _, watch := range []time.Duration{10, 30, 100} {
-		for _, cycle := range []time.Duration{2, 10} {
-			for _, write := range []time.Duration{5, 20} {
+	const ms = time.Millisecond
+	for _, watch := range []time.Duration{10 * ms, 30 * ms, 100 * ms} {
+		for _, cycle := range []time.Duration{2 * ms, 10 * ms} {
+			for _, write := range []time.Duration{5 * ms, 20 * ms} {
 				d := replay.DefaultDelays()
-				d.SchedulerWatch, d.Cycle, d.Write = watch*time.Millisecond, cycle*time.Millisecond, write*time.Millisecond
+				d.SchedulerWatch, d.Cycle, d.Write = watch, cycle, write
 				d.NodeReady, d.Drivers = 100*time.Millisecond, slack
 				all = append(all, d)
 			}
