@@ -24,7 +24,7 @@ build: ## bin/muster, static
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.release=$(VERSION)' -o bin/muster ./cmd/muster
 
 test: ## all unit tests under the race detector
-	go test -race ./...
+	go test -race -timeout 30m ./...
 
 check: tidy diff vet lint test ## what CI runs before the end-to-end stories
 
