@@ -65,7 +65,11 @@ func compare(t *testing.T, golden string, v any) {
 	t.Helper()
 	got, err := json.MarshalIndent(v, "", "  ")
 	require.NoError(t, err)
-	got = append(got, '\n')
+	compareText(t, golden, append(got, '\n'))
+}
+
+func compareText(t *testing.T, golden string, got []byte) {
+	t.Helper()
 	if *update {
 		require.NoError(t, os.WriteFile(golden, got, 0o600))
 	}
