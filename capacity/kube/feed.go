@@ -96,12 +96,16 @@ func (f *Feed) Err() error {
 	return errors.New(f.troubles.text(missing))
 }
 
-// Run watches until ctx ends.
+// Run watches until ctx ends, and returns when nothing watches any more.
 func (f *Feed) Run(ctx context.Context) error {
+	var watches sync.WaitGroup
+	defer watches.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	failed := make(chan error, 1)
-	go func() { failed <- f.cache.Start(ctx) }()
+	watches.Go(func() { failed <- f.cache.Start(ctx) })
 	for _, s := range f.sources {
-		go s.reflector.RunWithContext(ctx)
+		watches.Go(func() { s.reflector.RunWithContext(ctx) })
 	}
 	if err := f.register(ctx); err != nil {
 		return err
