@@ -5,11 +5,23 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+// beMuster in the environment makes a process of this test the program itself: client-go's logger is one for a whole process,
+// so that it can be served in once.
+const beMuster = "MUSTER_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beMuster) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
 
 func TestServeRefusesFlagsBeforeItReachesAnybody(t *testing.T) {
 	for flags, want := range map[string]string{
@@ -46,8 +58,10 @@ func TestAnAPIServerThatIsNotThereIsNamed(t *testing.T) {
 		{"serve", "--shadow", "--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0", kubeconfig},
 		{"doctor", "--provider=px", kubeconfig},
 	} {
-		var out, errs bytes.Buffer
-		require.Equal(t, 1, run(t.Context(), args, &out, &errs), args)
+		var errs bytes.Buffer
+		muster := exec.CommandContext(t.Context(), os.Args[0], args...)
+		muster.Env, muster.Stderr = append(os.Environ(), beMuster+"=1"), &errs
+		require.EqualError(t, muster.Run(), "exit status 1", args)
 		require.Contains(t, errs.String(), "muster: API server "+server+" (is it the one that --kubeconfig should name, and is it up?): dial tcp", args)
 	}
 }
