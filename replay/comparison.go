@@ -161,8 +161,8 @@ func (c Comparison) mark(o Outcome) string {
 	return ""
 }
 
-// notJudged is about pods that no policy could have helped here.
-func (c Comparison) notJudged() string {
+// NotJudged says of how many pods a replay cannot tell what a policy would have done for them, and why; empty without any.
+func (c Comparison) NotJudged() string {
 	most := 0
 	for _, o := range c.Policies {
 		most = max(most, o.Pods.NotJudged)
@@ -170,11 +170,14 @@ func (c Comparison) notJudged() string {
 	if most == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\nnot judged: %d pods %s\n", most, wantDevices)
+	return fmt.Sprintf("not judged: %d pods %s", most, wantDevices)
 }
 
 func (c Comparison) explain(w io.Writer) error {
-	text := c.notJudged()
+	text := ""
+	if not := c.NotJudged(); not != "" {
+		text = "\n" + not + "\n"
+	}
 	if len(c.Policies) < 2 {
 		_, err := io.WriteString(w, text)
 		return err

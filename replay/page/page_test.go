@@ -64,6 +64,16 @@ func TestNamesAreNoMarkup(t *testing.T) {
 	require.NotContains(t, text, "<b>")
 }
 
+func TestPodsThatAreNotJudgedAreNamed(t *testing.T) {
+	o := replay.Outcome{Name: "one"}
+	lines := []*replay.Timeline{replay.NewTimeline()}
+	text, _ := drawn(t, replay.Compare([]replay.Outcome{o}, replay.WaitMean), lines)
+	require.NotContains(t, text, "not judged")
+	o.Pods.NotJudged = 3
+	text, _ = drawn(t, replay.Compare([]replay.Outcome{o}, replay.WaitMean), lines)
+	require.Contains(t, text, "<p>not judged: 3 pods ask for devices")
+}
+
 func TestManyPoliciesHaveNoLanes(t *testing.T) {
 	var outcomes []replay.Outcome
 	var lines []*replay.Timeline
