@@ -144,14 +144,17 @@ func attemptOver(t *testing.T, b Backend) {
 	require.Equal(t, 1, b.Count())
 }
 
+// impostors change what a machine is known by: none of them may pass for the machine.
+var impostors = map[string]func(*provider.Machine){
+	"another claim's UID": func(m *provider.Machine) { m.ClaimUID = uidOf("std-001") },
+	"no claim UID":        func(m *provider.Machine) { m.ClaimUID = "" },
+	"another ID":          func(m *provider.Machine) { m.ID = "something-else" },
+	"half a UID":          func(m *provider.Machine) { m.ClaimUID = m.ClaimUID[:8] },
+}
+
 func wrongIdentity(t *testing.T, b Backend) {
 	m := create(t, b, request("std-000", 1))
-	for name, change := range map[string]func(*provider.Machine){
-		"another claim's UID": func(m *provider.Machine) { m.ClaimUID = uidOf("std-001") },
-		"no claim UID":        func(m *provider.Machine) { m.ClaimUID = "" },
-		"another ID":          func(m *provider.Machine) { m.ID = "something-else" },
-		"half a UID":          func(m *provider.Machine) { m.ClaimUID = m.ClaimUID[:8] },
-	} {
+	for name, change := range impostors {
 		wrong := m
 		change(&wrong)
 		require.ErrorIs(t, b.Provider.Delete(t.Context(), wrong), provider.ErrRefused, name)

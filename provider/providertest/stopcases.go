@@ -47,12 +47,7 @@ func deletesStopped(t *testing.T, b Backend) {
 
 func stopsOthers(t *testing.T, b Backend) {
 	m := boot(t, b, request("std-000", 1))
-	for name, change := range map[string]func(*provider.Machine){
-		"another claim's UID": func(m *provider.Machine) { m.ClaimUID = uidOf("std-001") },
-		"no claim UID":        func(m *provider.Machine) { m.ClaimUID = "" },
-		"another ID":          func(m *provider.Machine) { m.ID = "something-else" },
-		"half a UID":          func(m *provider.Machine) { m.ClaimUID = m.ClaimUID[:8] },
-	} {
+	for name, change := range impostors {
 		wrong := m
 		change(&wrong)
 		_, err := b.Provider.Stop(t.Context(), wrong)
