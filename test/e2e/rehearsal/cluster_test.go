@@ -3,8 +3,10 @@ package rehearsal
 import (
 	"encoding/json"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -143,17 +145,30 @@ func (c *cluster) plan() capacity.Plan {
 	return p
 }
 
-// come has all machines come up with what was promised.
-func (c *cluster) come() {
-	for _, old := range c.claims {
-		claim := c.live.Claim(old.Name).DeepCopy()
-		ready := metav1.NewMicroTime(c.now)
-		claim.Status.State, claim.Status.NodeName, claim.Status.ReadyAt = v1alpha1.ClaimReady, claim.Name, &ready
-		c.live.SetClaim(claim)
-		promised := capacity.NodeOfClaim(claim, nil)
-		node := promised.Object.DeepCopy()
-		node.Status.Allocatable = promised.Allocatable.List()
-		c.live.SetNode(node, c.now)
+// come has all machines come up with what was promised, at once or one after the other.
+func (c *cluster) come(r *rand.Rand) {
+	order := slices.Clone(c.claims)
+	if *staggered {
+		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	}
+	for _, claim := range order {
+		c.ready(c.live.Claim(claim.Name).DeepCopy())
+		if *staggered {
+			c.scheduleAll(r)
+		}
 	}
 	c.daemonsCome()
+}
+
+func (c *cluster) ready(claim *v1alpha1.NodeClaim) {
+	ready := metav1.NewMicroTime(c.now)
+	claim.Status.State, claim.Status.NodeName, claim.Status.ReadyAt = v1alpha1.ClaimReady, claim.Name, &ready
+	c.live.SetClaim(claim)
+	promised := capacity.NodeOfClaim(claim, nil)
+	node := promised.Object.DeepCopy()
+	node.Status.Allocatable = promised.Allocatable.List()
+	c.live.SetNode(node, c.now)
+	if *staggered {
+		c.daemonsCome()
+	}
 }

@@ -19,11 +19,13 @@ import (
 )
 
 var (
-	clusters = flag.Int("clusters", 200, "how many clusters are tried")
-	first    = flag.Uint64("seed", 1, "the seed of the first; the others follow")
-	shuffled = flag.Bool("shuffled", false, "the scheduler tries pods of a priority in any order, not in that of their making")
-	paused   = flag.Bool("paused", false, "the scheduler sleeps until all machines are there, also for pods that fit before")
-	kinds    = flag.String("kinds", "all", "kinds of rules in them, with commas between: all, or names; -name takes one away")
+	clusters  = flag.Int("clusters", 200, "how many clusters are tried")
+	first     = flag.Uint64("seed", 1, "the seed of the first; the others follow")
+	shuffled  = flag.Bool("shuffled", false, "the scheduler tries pods of a priority in any order, not in that of their making")
+	paused    = flag.Bool("paused", false, "the scheduler sleeps until all machines are there, also for pods that fit before")
+	staggered = flag.Bool("staggered", false, "machines come one after the other, and the scheduler tries all pods in between")
+	salt      = flag.Uint64("salt", 1, "of the order in which pods and machines come, where it is any")
+	kinds     = flag.String("kinds", "all", "kinds of rules in them, with commas between: all, or names; -name takes one away")
 )
 
 // TestPlansAreKeptOnPaper: a plan carried out and made again buys nothing; once the machines are there every pod that was
@@ -64,11 +66,11 @@ func (c *cluster) keep(seed uint64) capacity.Plan {
 		was, is := said.Outcomes[uid], again.Outcomes[uid]
 		require.Equal(c.t, was.Fate == capacity.Unserved, is.Fate == capacity.Unserved, "%s: %s, then %s", uid, was, is)
 	}
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := rand.New(rand.NewPCG(seed, *salt))
 	for !*paused && c.round(r) > 0 { // who fits now is placed long before a machine is there
 		c.plan()
 	}
-	c.come()
+	c.come(r)
 	c.scheduleAll(r)
 	guests := map[string]int{}
 	promised, placed := map[twins]int{}, map[twins]int{}
