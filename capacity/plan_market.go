@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/policy"
 )
@@ -131,14 +129,11 @@ func (s *vendor) familyOf(shape v1alpha1.Shape, g *good) *family {
 }
 
 func providerStop(pool *v1alpha1.NodePool, p *v1alpha1.Provider) Reason {
-	switch {
-	case pool.DeletionTimestamp != nil:
+	if pool.DeletionTimestamp != nil {
 		return Reason{Code: CodePoolNotReady, Detail: "the pool is being deleted"}
-	case p == nil:
-		return Reason{Code: CodePoolNotReady, Detail: pool.Spec.Provider + " does not exist"}
 	}
-	if ready := meta.FindStatusCondition(p.Status.Conditions, "Ready"); ready != nil && ready.Status == "False" {
-		return Reason{Code: CodePoolNotReady, Detail: pool.Spec.Provider + " (" + ready.Reason + ")"}
+	if why, text := ProviderTrouble(pool.Spec.Provider, p); why != "" {
+		return Reason{Code: CodePoolNotReady, Detail: text}
 	}
 	return Reason{}
 }

@@ -230,12 +230,16 @@ func sizeRange(text string) *v1alpha1.ShapeRange {
 
 func (l storyLine) provider() *v1alpha1.Provider {
 	status, reason, _ := strings.Cut(l.one("ready"), ":")
-	return &v1alpha1.Provider{
+	p := &v1alpha1.Provider{
 		ObjectMeta: metav1.ObjectMeta{Name: l.name},
 		Status: v1alpha1.ProviderStatus{Conditions: []metav1.Condition{
 			{Type: "Ready", Status: metav1.ConditionStatus(status), Reason: reason},
 		}},
 	}
+	if l.has("deleted") {
+		p.DeletionTimestamp = new(metav1.NewTime(start))
+	}
+	return p
 }
 
 func (l storyLine) node() *corev1.Node {

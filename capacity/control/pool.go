@@ -76,12 +76,12 @@ func growth(pool *v1alpha1.NodePool, v *capacity.View, claims int32, now time.Ti
 		return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 	}
 	provider := v.Providers[pool.Spec.Provider]
+	why, text := capacity.ProviderTrouble(pool.Spec.Provider, provider)
 	switch {
-	case provider == nil:
-		return no("ProviderMissing", fmt.Sprintf("provider %s does not exist", pool.Spec.Provider))
-	case meta.IsStatusConditionFalse(provider.Status.Conditions, v1alpha1.ConditionReady):
-		why := meta.FindStatusCondition(provider.Status.Conditions, v1alpha1.ConditionReady)
-		return no("ProviderNotReady", why.Message)
+	case why == capacity.ProviderNotReady:
+		return no(string(why), "provider "+text+": "+meta.FindStatusCondition(provider.Status.Conditions, v1alpha1.ConditionReady).Message)
+	case why != "":
+		return no(string(why), "provider "+text)
 	case claims >= pool.Spec.Limits.MaxNodes:
 		return no("LimitReached", fmt.Sprintf("%d of %d nodes", claims, pool.Spec.Limits.MaxNodes))
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
@@ -93,7 +92,6 @@ func beforeTheCall(c *v1alpha1.NodeClaim) bool {
 }
 
 func (w *ward) judge(v *capacity.View, c *capacity.Claim, since time.Time, outage bool, now time.Time) Verdict {
-	p := v.Providers[w.pool.Spec.Provider]
 	switch {
 	case w.pool.Spec.Repair == nil:
 		return NotAsked
@@ -105,7 +103,7 @@ func (w *ward) judge(v *capacity.View, c *capacity.Claim, since time.Time, outag
 		return Guarded
 	case outage, w.sick > max(1, (w.nodes*sickInPool+99)/100):
 		return Silence
-	case p == nil || meta.IsStatusConditionFalse(p.Status.Conditions, v1alpha1.ConditionReady):
+	case !v.Answers(w.pool):
 		return NoAnswer
 	case c.Object.Status.DrainAgain != nil && now.Before(c.Object.Status.DrainAgain.Time):
 		return BackedOff

@@ -89,6 +89,10 @@ func TestRepair(t *testing.T) {
 			h.live.SetProvider(p)
 			h.node(0, time.Hour)
 		}, nil, nil, housekeeping.NoAnswer},
+		"the provider is being deleted": {func(h *hospital) {
+			h.live.SetProvider(&v1alpha1.Provider{ObjectMeta: metav1.ObjectMeta{Name: "sim", DeletionTimestamp: new(metav1.NewTime(start))}})
+			h.node(0, time.Hour)
+		}, nil, nil, housekeeping.NoAnswer},
 		"a fifth of ten is silent: one at a time, the longest first": {func(h *hospital) { h.many(10, 2) }, []string{"p-001"}, nil, housekeeping.InTurn},
 		"more than a fifth of ten is silent":                         {func(h *hospital) { h.many(10, 3) }, nil, nil, housekeeping.Silence},
 		"a third of the cluster is silent":                           {func(h *hospital) { h.many(6, 2) }, nil, nil, housekeeping.Silence},

@@ -38,7 +38,7 @@ func (d *decider) mayMerge(c *capacity.Claim) bool {
 	p := d.pools[c.Object.Spec.Pool].object
 	if c.Object.Status.State != v1alpha1.ClaimReady || capacity.Closed(c.Object) || p == nil ||
 		p.Spec.ScaleDown.SavingThreshold <= 0 || p.Spec.ScaleDown.Disabled || protected(c) ||
-		!answers(d.v.Providers[p.Spec.Provider]) || unreachable(c.Node.Object) {
+		!d.v.Answers(p) || unreachable(c.Node.Object) {
 		return false
 	}
 	if d.wear[c.Object.Name].cause != "" || occupied(d.v, c.Node) != Occupied {

@@ -2,7 +2,6 @@ package reaper
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
@@ -21,12 +20,6 @@ func protected(c *capacity.Claim) bool {
 		}
 	}
 	return false
-}
-
-// answers says whether a machine could be given back: a provider that does not list its machines would keep a claim in
-// Releasing, where nobody can use the node, for as long as it is silent. One that was not asked yet counts as answering.
-func answers(p *v1alpha1.Provider) bool {
-	return p != nil && p.DeletionTimestamp == nil && !meta.IsStatusConditionFalse(p.Status.Conditions, v1alpha1.ConditionReady)
 }
 
 // manyNodes is how many nodes must be out at least to speak of an outage.

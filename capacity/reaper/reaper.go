@@ -165,7 +165,7 @@ func (d *decider) judge(c *capacity.Claim) (Reason, time.Duration) {
 		return Disabled, 0
 	case protected(c):
 		return Protected, 0
-	case !answers(d.v.Providers[p.object.Spec.Provider]):
+	case !d.v.Answers(p.object): // the claim would stay in Releasing, where nobody can use the node, for as long as it is silent
 		return NoProvider, 0
 	}
 	cause := d.wear[c.Object.Name].cause
