@@ -30,9 +30,6 @@ const (
 	maxCircuits  = 64
 )
 
-// PodsKey names what pods ask for in the status of pools and claims.
-func PodsKey(a *Ask) string { return hex.EncodeToString([]byte(a.Signature)) }
-
 // Review is what became of the machines that were ordered for pods.
 type Review struct {
 	// Circuits of each pool as they are now: those in its status, with the machines that turned out to be in vain since,

@@ -136,3 +136,14 @@ func promisedLabels(c *v1alpha1.NodeClaim) map[string]string {
 	labels[v1alpha1.ShapeLabel] = c.Spec.Shape
 	return labels
 }
+
+// promised is what a claim's machine is to offer by its template.
+func promised(c *v1alpha1.NodeClaim) amount.Resources {
+	return amount.Of(c.Spec.Resources).Minus(amount.Of(c.Spec.Overhead))
+}
+
+// Coming says whether a claim's room will open: it is in flight, or it is called Ready while the view of its node is
+// older than that.
+func (c *Claim) Coming() bool {
+	return !Closed(c.Object) && c.Node.Stage == Starting
+}

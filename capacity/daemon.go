@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"math"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -84,4 +85,9 @@ func DaemonRoom(daemons []*Daemon, n *Node) amount.Resources {
 // same says whether two versions of a DaemonSet take the same room on the same nodes, and look the same to other pods.
 func (d *Daemon) same(o *Daemon) bool {
 	return d.Ask.Signature == o.Ask.Signature && d.node == o.node && d.Labels == o.Labels
+}
+
+// Pod is the pod that the DaemonSet will make, as far as rules see it. It waits for nobody.
+func (d *Daemon) Pod() *Pod {
+	return &Pod{Namespace: d.Namespace, Labels: d.Labels, Ask: d.Ask, UID: types.UID(d.Name), Priority: math.MaxInt32}
 }

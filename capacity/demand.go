@@ -155,3 +155,19 @@ func (l *Live) PlanAgain(uid types.UID) {
 		l.changed()
 	}
 }
+
+// OpenCircuits counts, for each pool, the kinds of pods that it buys no more than a probe for, as its status says.
+func (l *Live) OpenCircuits() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	open := make(map[string]int, len(l.pools))
+	for name, p := range l.pools {
+		open[name] = 0
+		for i := range p.Status.Circuits {
+			if p.Status.Circuits[i].Open() {
+				open[name]++
+			}
+		}
+	}
+	return open
+}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/amount"
 )
 
 // Drift compares claims with what their pool's template would make now. A claim carries all that its machine was made from,
@@ -44,7 +45,7 @@ func (d Drift) Of(c *v1alpha1.NodeClaim) string {
 func (d Drift) sized(now *v1alpha1.NodeClaimSpec, c *v1alpha1.NodeClaim) bool {
 	r := d.mould.pool.Spec.Template.Range
 	if r == nil {
-		return sameAmounts(now.Resources, c.Spec.Resources)
+		return amount.Same(now.Resources, c.Spec.Resources)
 	}
 	as := withPods(r.Resources)
 	as[corev1.ResourceCPU], as[corev1.ResourceMemory] = c.Spec.Resources[corev1.ResourceCPU], c.Spec.Resources[corev1.ResourceMemory]
@@ -52,7 +53,7 @@ func (d Drift) sized(now *v1alpha1.NodeClaimSpec, c *v1alpha1.NodeClaim) bool {
 		has := c.Spec.Resources[name]
 		return has.Cmp(of.Min) >= 0 && has.Cmp(of.Max) <= 0
 	}
-	return sameAmounts(as, c.Spec.Resources) && within(corev1.ResourceCPU, r.CPU) && within(corev1.ResourceMemory, r.Memory)
+	return amount.Same(as, c.Spec.Resources) && within(corev1.ResourceCPU, r.CPU) && within(corev1.ResourceMemory, r.Memory)
 }
 
 func sortedTaints(taints []corev1.Taint) []corev1.Taint {

@@ -60,11 +60,6 @@ func credible(nodes []*Claim) []*Claim {
 	return sane
 }
 
-// promised is what a claim's machine is to offer by its template.
-func promised(c *v1alpha1.NodeClaim) amount.Resources {
-	return amount.Of(c.Spec.Resources).Minus(amount.Of(c.Spec.Overhead))
-}
-
 // learn is what nodes of one shape offer, in the kinds that the template promises and never more than it promises.
 func learn(old v1alpha1.LearnedShape, nodes []*Claim, now time.Time) v1alpha1.LearnedShape {
 	first := nodes[0].Object
@@ -89,7 +84,7 @@ func learn(old v1alpha1.LearnedShape, nodes []*Claim, now time.Time) v1alpha1.Le
 		Name: first.Spec.Shape, Capacity: first.Spec.Resources.DeepCopy(), Allocatable: least.List(),
 		Nodes: int32(len(nodes)), Observed: metav1.NewTime(now.Truncate(time.Second)),
 	}
-	if old.Name != "" && sameAmounts(old.Allocatable, fresh.Allocatable) {
+	if old.Name != "" && amount.Same(old.Allocatable, fresh.Allocatable) {
 		fresh.Observed = old.Observed
 	}
 	return fresh
@@ -207,4 +202,12 @@ func (c curve) holding(offers int64) int64 {
 		from = to
 	}
 	return int64(math.Ceil(float64(offers) * float64(from.has) / float64(from.offers)))
+}
+
+// Holding is how much cpu (milli) and memory (bytes) a machine must have to offer so much.
+func (x *experience) Holding(milliCPU, memory int64) (hasMilliCPU, hasMemory int64) {
+	if x == nil {
+		return milliCPU, memory
+	}
+	return x.cpu.holding(milliCPU), x.memory.holding(memory)
 }

@@ -43,7 +43,7 @@ type Shortfall struct {
 // planned notes what a plan said of the pod. As long as plans do not get to it, what an earlier one found out holds.
 func (s *Shortfall) planned(o Outcome) {
 	s.Late = o.Reason.Code == CodeNotReached
-	s.Vain = o.sought || s.Late && s.Vain || !s.Late && o.Fate == Unserved
+	s.Vain = o.Sought || s.Late && s.Vain || !s.Late && o.Fate == Unserved
 	s.Planned = !s.Late
 	if o.Fate != FitsNow {
 		s.Contradicted = time.Time{}

@@ -33,7 +33,7 @@ func (l *Live) companyFor(p *Pod) *company {
 	if l.reserving+len(l.unasked) == 0 || l.shy == 0 && !p.repels() {
 		return nil
 	}
-	r := rivals{Live: l, pod: p, provided: l.provided(p.UID), known: map[classKey]rivalry{}}
+	r := rivals{Live: l, pod: p, provided: l.provided(p.UID), known: map[kin]rivalry{}}
 	for e := range l.keeping {
 		for _, other := range e.kept {
 			r.consider(e, other)
@@ -54,7 +54,14 @@ type rivals struct {
 	company
 	pod      *Pod
 	provided bool
-	known    map[classKey]rivalry
+	known    map[kin]rivalry
+}
+
+// kin is what pods have in common that rules about others cannot tell apart.
+type kin struct {
+	ask       *Ask
+	namespace string
+	labels    topology.Labels
 }
 
 // consider counts one pod that is to come to a node.
@@ -63,10 +70,10 @@ func (r *rivals) consider(e *entry, other *Pod) {
 	if e.Object == nil || other.Priority < p.Priority || other.UID == p.UID || !p.repels() && !other.shy() {
 		return
 	}
-	key := classKey{ask: other.Ask, namespace: other.Namespace, labels: other.Labels}
+	key := kin{other.Ask, other.Namespace, other.Labels}
 	over, found := r.known[key]
 	if !found {
-		over = rivalry{topology.Apart(topology.Namespaces(r.namespaces), subject(p), subject(other)), topology.Tilts(subject(p), subject(other))}
+		over = rivalry{topology.Apart(topology.Namespaces(r.namespaces), p.Subject(), other.Subject()), topology.Tilts(p.Subject(), other.Subject())}
 		r.known[key] = over
 	}
 	r.keep(e, over.apart, portsClash(p.Ask, other.Ask))

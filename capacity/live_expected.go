@@ -15,7 +15,7 @@ func (l *Live) Expect(plan Plan) {
 	defer l.mu.Unlock()
 	rooms := map[types.UID]string{}
 	l.turns = map[types.UID]int{}
-	for turn, uid := range plan.turns {
+	for turn, uid := range plan.Turns {
 		p, o := l.pods[uid], plan.Outcomes[uid]
 		if o.Fate == FitsNow && p != nil && l.schedulers.Place.Has(p.Scheduler) {
 			rooms[uid], l.turns[uid] = o.Node, turn

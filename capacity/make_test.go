@@ -195,9 +195,9 @@ func (s *scene) shortfall(uid types.UID) *Shortfall {
 
 // sent is a plan for pods that fit on these nodes, in the order of their UIDs or in another.
 func sent(rooms map[types.UID]string, turns ...types.UID) Plan {
-	p := Plan{Outcomes: map[types.UID]Outcome{}, turns: turns}
+	p := Plan{Outcomes: map[types.UID]Outcome{}, Turns: turns}
 	if turns == nil {
-		p.turns = slices.Sorted(maps.Keys(rooms))
+		p.Turns = slices.Sorted(maps.Keys(rooms))
 	}
 	for uid, node := range rooms {
 		p.Outcomes[uid] = Outcome{Fate: FitsNow, Node: node}

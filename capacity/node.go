@@ -118,3 +118,16 @@ func hasTaint(taints []corev1.Taint, key string) bool {
 	}
 	return false
 }
+
+// Unreserved is the room of a node with what is reserved on it.
+func (n *Node) Unreserved() amount.Resources { return n.Free().Plus(n.Reserved) }
+
+// Avoidable says whether a node has a taint that pods avoid if they can.
+func (n *Node) Avoidable() bool {
+	for i := range n.Object.Spec.Taints {
+		if n.Object.Spec.Taints[i].Effect == corev1.TaintEffectPreferNoSchedule {
+			return true
+		}
+	}
+	return false
+}

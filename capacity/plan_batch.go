@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"github.com/muster-sh/muster/capacity/topology"
 )
 
 // class is what all pods have in common that every machine answers alike.
@@ -19,14 +17,8 @@ type class struct {
 	// social says that rules about other pods judge or count these pods: they are placed one by one.
 	social bool
 	// label is what rules see of the pods; classes that are alike are judged and counted alike.
-	label population
+	label Population
 	like  int
-}
-
-// population is pods that rules about others do not tell apart.
-type population struct {
-	namespace string
-	labels    topology.Labels
 }
 
 // batch is the pods of one class and one priority that have no place yet, in the order of the shortfalls.
@@ -47,10 +39,7 @@ func classify(sim *Simulation, shortfalls []*Shortfall) (map[*Class]*class, kind
 	for _, s := range shortfalls {
 		of := sim.Class(s.Pod)
 		if known[of] == nil {
-			c := &class{id: len(classes), ask: s.Pod.Ask, sim: of}
-			if sim.ruled {
-				c.label = population{s.Pod.Namespace, sim.others.See(s.Pod.Labels)}
-			}
+			c := &class{id: len(classes), ask: s.Pod.Ask, sim: of, label: sim.Population(s.Pod)}
 			known[of] = c
 			classes = append(classes, c)
 		}
@@ -58,7 +47,7 @@ func classify(sim *Simulation, shortfalls []*Shortfall) (map[*Class]*class, kind
 	k, likes := kindsOf(classes), map[string]int{}
 	for _, c := range classes {
 		c.need = k.from(&c.ask.Requests)
-		c.social = !c.sim.Plain() || c.sim.kind != nil && c.sim.kind.Counted()
+		c.social = !c.sim.Plain() || c.sim.Counted()
 		if c.social {
 			c.like = likeness(c, likes)
 		}
@@ -68,11 +57,8 @@ func classify(sim *Simulation, shortfalls []*Shortfall) (map[*Class]*class, kind
 
 // likeness numbers what tells social classes apart but for resources. Ports and volumes are the pods' own.
 func likeness(c *class, known map[string]int) int {
-	text := ""
-	if c.sim.kind != nil {
-		text = c.sim.kind.Likeness()
-	}
-	if len(c.ask.Ports) > 0 || c.sim.volumes != nil {
+	text := c.sim.Likeness()
+	if len(c.ask.Ports) > 0 || c.sim.HasVolumes() {
 		text += fmt.Sprintf(" %d", c.id)
 	}
 	n, found := known[text]

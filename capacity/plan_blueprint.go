@@ -1,15 +1,10 @@
 package capacity
 
 import (
-	"maps"
-	"slices"
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/amount"
-	"github.com/muster-sh/muster/policy"
 )
 
 // blueprint is a machine that could be bought, judged as a node.
@@ -23,28 +18,6 @@ type blueprint struct {
 	made  *Node // see node
 	list  corev1.ResourceList
 	taken map[int]bool // of classes that name machines, by class
-}
-
-// good is what a shape says of its machines, in numbers.
-type good struct {
-	machine amount.Resources
-	cost    float64
-	extra   bool   // the machine has extended resources
-	labels  string // the family's name in its pool
-}
-
-func goodOf(shape v1alpha1.Shape) *good {
-	g := &good{machine: amount.Of(shape.Resources), cost: policy.Cost(shape)}
-	if _, said := shape.Resources[corev1.ResourcePods]; !said {
-		g.machine.Pods = DefaultPods
-	}
-	for name := range g.machine.Scalar {
-		g.extra = g.extra || strings.Contains(string(name), "/")
-	}
-	for _, name := range slices.Sorted(maps.Keys(shape.Labels)) {
-		g.labels += name + "=" + shape.Labels[name] + ","
-	}
-	return g
 }
 
 // family is the machines of a pool that differ in size only: their nodes carry the same labels and taints, but for the
@@ -67,9 +40,6 @@ const (
 	takenBy
 	refusedBy
 )
-
-// noSlot makes a name that no machine has: what depends on a node's name is judged again once the slot is chosen.
-const noSlot = -1
 
 func (s *vendor) newFamily(shape v1alpha1.Shape) *family {
 	claim := NewClaim(s.pool, shape, noSlot)
@@ -186,10 +156,8 @@ func (b *blueprint) admitsByName(c *class) bool {
 func (b *blueprint) machineFor(load vector) (milliCPU, memory int64) {
 	offers := func(at int) int64 { return amount.Sum(amount.Sum(b.offered[at], -b.free[at]), load[at]) }
 	milliCPU, memory = amount.Sum(offers(atCPU), b.overhead.MilliCPU), amount.Sum(offers(atMemory), b.overhead.Memory)
-	if x := b.vendor.experience; x != nil {
-		milliCPU, memory = max(milliCPU, x.cpu.holding(offers(atCPU))), max(memory, x.memory.holding(offers(atMemory)))
-	}
-	return milliCPU, memory
+	leastMilliCPU, leastMemory := b.vendor.experience.Holding(offers(atCPU), offers(atMemory))
+	return max(milliCPU, leastMilliCPU), max(memory, leastMemory)
 }
 
 // newClaim is NewClaim with what a node of the shape is expected to offer, where that is less than what it is to have.

@@ -42,7 +42,7 @@ type camp struct {
 // stand is a population in a family.
 type stand struct {
 	*family
-	population
+	Population
 }
 
 // step is a pod that left its raft or field, or the unsited pods, for the machine that is being filled.
@@ -177,7 +177,7 @@ func (d *draft) site(batch int, camps []*camp) bool {
 // domains that its machines would be in must not count.
 func (c *assembly) berth(at *camp, class *class) *Place {
 	switch {
-	case class.sim.volumes != nil:
+	case class.sim.HasVolumes():
 		return c.sim.Open(at.model)
 	case at.field != nil:
 		return at.field
@@ -215,7 +215,7 @@ func (d *draft) land(at *camp, batch int, raft *Place) {
 	at.pods[batch]++
 	at.likes[d.batches[batch].class.like]++
 	at.worth += d.quote.worth[batch]
-	if raft.field {
+	if raft.IsField() {
 		at.field = raft
 	} else {
 		at.rafts[batch] = raft

@@ -28,7 +28,7 @@ func (p *planner) judges(s *Shortfall, pl *place) bool {
 	if c.Plain() {
 		return false
 	}
-	return s.moves != p.v.moves || p.refusedBefore(c, s, pl)
+	return p.v.MovedSince(s) || p.refusedBefore(c, s, pl)
 }
 
 // refusedBefore says whether the pods that stood somewhere before this plan keep a pod off a node.

@@ -7,7 +7,7 @@ func (d *draft) begin(b *blueprint, batch int) {
 	c.fill++
 	if raft := c.camp.raft(batch); raft != nil {
 		c.bin = raft
-		if raft.field {
+		if raft.IsField() {
 			c.bin = c.sim.Open(c.camp.model)
 			c.sim.Take(d.batches[batch].class.sim, raft, 1)
 			c.sim.Put(d.batches[batch].class.sim, c.bin, 1)
@@ -55,14 +55,14 @@ func (d *draft) leave(batch int, raft *Place) {
 		return
 	}
 	d.lift(c.camp, batch)
-	if !raft.field {
+	if !raft.IsField() {
 		c.sim.Close(raft)
 	}
 }
 
 // agree says whether the pods on a machine still may be there after one was added that somebody counts.
 func (d *draft) agree(on *Place, added *class, carried []packed) bool {
-	if added.sim.kind == nil || !added.sim.kind.Counted() {
+	if !added.sim.Counted() {
 		return true
 	}
 	for _, p := range carried {

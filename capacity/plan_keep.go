@@ -80,7 +80,7 @@ func (p *planner) leave(stays []*stay) {
 	}
 	for _, st := range stays {
 		p.plan.Outcomes[st.short.Pod.UID] = st.home.outcome()
-		p.plan.turns = append(p.plan.turns, st.short.Pod.UID)
+		p.plan.Turns = append(p.plan.Turns, st.short.Pod.UID)
 	}
 	for _, b := range p.batches {
 		b.pods = slices.DeleteFunc(b.pods, func(s *Shortfall) bool {

@@ -8,7 +8,7 @@ func (p *planner) putOff() {
 	}
 	for _, b := range p.batches {
 		for _, s := range b.pods {
-			p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: Unserved, Reason: Reason{Code: CodeNotReached}, sought: b.sought}
+			p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: Unserved, Reason: Reason{Code: CodeNotReached}, Sought: b.sought}
 			p.plan.Late++
 		}
 		b.pods = nil

@@ -25,7 +25,8 @@ type Outcome struct {
 	// Pools says of an unserved pod why each pool does not take it, by pool name.
 	Pools []PoolReason
 
-	sought bool // room that is there was looked for, though the effort ended before the plan did
+	// Sought says that room that is there was looked for, though the effort ended before the plan did.
+	Sought bool
 }
 
 // PoolReason is why a pool does not take a pod.

@@ -35,7 +35,7 @@ func (p *planner) findOpen() {
 	}
 	p.homes, p.expecting = map[types.UID][]home{}, map[types.UID]bool{}
 	for _, c := range p.v.Claims {
-		if coming(c) {
+		if c.Coming() {
 			for _, ref := range c.Object.Spec.Reserved {
 				p.expecting[ref.UID] = true
 			}
@@ -73,7 +73,7 @@ func (p *planner) arrive() {
 	}
 	p.arrived, p.homes = true, map[types.UID][]home{}
 	for _, c := range p.v.Claims {
-		if coming(c) {
+		if c.Coming() {
 			p.coming = append(p.coming, p.newComing(c, p.v.Reserved[c.Object.Name], short))
 		}
 	}
@@ -81,12 +81,6 @@ func (p *planner) arrive() {
 		return cmp.Compare(min(len(p.v.Reserved[a.Claim.Name]), 1), min(len(p.v.Reserved[b.Claim.Name]), 1))
 	})
 	p.findHomes()
-}
-
-// coming says whether a claim's room will open: it is in flight, or it is called Ready while the view of its node is
-// older than that.
-func coming(c *Claim) bool {
-	return !Closed(c.Object) && c.Node.Stage == Starting
 }
 
 // newComing counts all room as free that is not kept for pods which are no shortfalls; those that are take theirs one by

@@ -72,7 +72,7 @@ func (p *planner) settle(b *batch) {
 
 // trusted are the machines that can be expected to take such a pod.
 func (p *planner) trusted(places []*place, a *Ask) []*place {
-	if len(p.brakes.circuits) == 0 {
+	if p.brakes.Idle() {
 		return places
 	}
 	return slices.DeleteFunc(slices.Clone(places), func(pl *place) bool { return !p.brakes.trusts(pl.Claim, a) })
@@ -108,7 +108,7 @@ func (p *planner) side(c *class, places []*place, put func(*class, *rung, *Short
 			t = p.takers(any.places, as)
 		}
 		if len(t.places) > 0 {
-			out.rungs = append(out.rungs, &rung{takers: t, as: as, social: c.social || as.insisted != nil})
+			out.rungs = append(out.rungs, &rung{takers: t, as: as, social: c.social || as.InsistsOnOthers()})
 		}
 	}
 	return out
@@ -190,7 +190,7 @@ func (p *planner) settleOpen(c *class, r *rung, s *Shortfall) bool {
 		fate = Waits
 	}
 	p.plan.Outcomes[s.Pod.UID] = Outcome{Fate: fate, Node: pl.Node.Name}
-	p.plan.turns = append(p.plan.turns, s.Pod.UID)
+	p.plan.Turns = append(p.plan.Turns, s.Pod.UID)
 	return true
 }
 

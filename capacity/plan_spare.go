@@ -57,7 +57,7 @@ func (p *planner) spareRoom() vector {
 
 // loadOf is what the pods on a machine of the plan take.
 func (p *planner) loadOf(pl *place) vector {
-	whole := unreserved(pl.Node)
+	whole := pl.Node.Unreserved()
 	load := p.market.kinds.from(&whole)
 	load.take(p.market.kinds.from(&pl.Free), 1)
 	return load

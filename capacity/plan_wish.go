@@ -8,7 +8,7 @@ import "slices"
 func (p *planner) insist() {
 	for _, s := range p.market.vendors {
 		for _, b := range s.models() {
-			p.sim.softTaints = p.sim.softTaints || avoidable(b.probe)
+			p.sim.Foresee(b.probe)
 		}
 	}
 	for _, b := range p.batches {
@@ -63,7 +63,7 @@ func (p *planner) insisting(plain *class, as *Class) *class {
 	c := *plain
 	c.id, c.sim = p.classes, as
 	p.classes++
-	if as.insisted != nil {
+	if as.InsistsOnOthers() {
 		c.social, c.like = true, p.likes
 		p.likes++
 	}
@@ -73,7 +73,7 @@ func (p *planner) insisting(plain *class, as *Class) *class {
 
 // differs says whether the preferences make any difference: a pool has machines that do not grant them, or other pods do.
 func (p *planner) differs(choosy, plain *class) bool {
-	if choosy.sim.insisted != nil {
+	if choosy.sim.InsistsOnOthers() {
 		return true
 	}
 	return slices.ContainsFunc(p.market.vendors, func(s *vendor) bool {

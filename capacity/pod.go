@@ -130,3 +130,10 @@ func (p *Pod) readConditions(conditions []corev1.PodCondition) {
 
 // PodOf reads a pod outside of any view.
 func PodOf(pod *corev1.Pod) *Pod { return newPod(pod, NewAsk(pod)) }
+
+// Subject is the pod as rules about other pods see it.
+func (p *Pod) Subject() topology.Subject {
+	return topology.Subject{
+		Namespace: p.Namespace, Labels: p.Labels, Rules: p.Ask.Rules, Terminating: p.Terminating,
+	}
+}

@@ -43,7 +43,7 @@ func NewSimulation(v *View) *Simulation {
 	}
 	starting := map[string]*Claim{}
 	for _, c := range v.Claims {
-		if coming(c) {
+		if c.Coming() {
 			starting[c.Object.Name] = c
 		}
 	}
@@ -51,9 +51,9 @@ func NewSimulation(v *View) *Simulation {
 		p := &Place{Node: n, Free: n.Free(), Classes: v.Classes}
 		if c := starting[n.Claim]; n.Stage != Open && c != nil {
 			p = &Place{Node: withoutStartup(c.Node, c.Object.Spec.StartupTaints), Claim: c.Object}
-			p.Free = unreserved(p.Node)
+			p.Free = p.Node.Unreserved()
 		}
-		s.softTaints = s.softTaints || avoidable(p.Node)
+		s.softTaints = s.softTaints || p.Node.Avoidable()
 		s.places = append(s.places, p)
 		s.byNode[n.Name] = p
 		if s.byNode[p.Node.Name] == nil {
@@ -82,7 +82,7 @@ func (s *Simulation) standing(yield func(*topology.Site, topology.Subject) bool)
 	for _, p := range s.places {
 		for _, pods := range [][]*Pod{s.view.Pods[p.Node.Name], s.view.Held[p.Node.Name]} {
 			for _, pod := range pods {
-				if !yield(p.site, subject(pod)) {
+				if !yield(p.site, pod.Subject()) {
 					return
 				}
 			}

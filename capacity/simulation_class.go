@@ -60,7 +60,7 @@ func (s *Simulation) class(pod *Pod, rank int32) *Class {
 	c := s.newClass(pod.Ask)
 	c.takes, c.volumes = takes, pod.Volumes
 	if s.ruled {
-		seen := subject(pod)
+		seen := pod.Subject()
 		seen.Rank = rank
 		c.kind = others.Kind(seen)
 	}
@@ -73,12 +73,6 @@ func (s *Simulation) newClass(a *Ask) *Class {
 	c.base = c
 	s.ids++
 	return c
-}
-
-func subject(pod *Pod) topology.Subject {
-	return topology.Subject{
-		Namespace: pod.Namespace, Labels: pod.Labels, Rules: pod.Ask.Rules, Terminating: pod.Terminating,
-	}
 }
 
 // Strictest is the class with every preference of its pods counted as hard (preferred node affinity, PreferNoSchedule
@@ -156,3 +150,37 @@ func (c *Class) Plain() bool {
 	return len(c.Ask.Ports) == 0 && c.volumes == nil && (c.kind == nil || c.kind.Free()) && (c.insisted == nil || c.insisted.Free()) &&
 		c.Ask.Unjudged.Code != CodeSelector
 }
+
+// Counted says whether some rule counts the pods of the class.
+func (c *Class) Counted() bool { return c.kind != nil && c.kind.Counted() }
+
+// Likeness is the same text for classes that no rule about other pods tells apart.
+func (c *Class) Likeness() string {
+	if c.kind == nil {
+		return ""
+	}
+	return c.kind.Likeness()
+}
+
+// HasVolumes says whether the one pod of the class has volumes that are judged.
+func (c *Class) HasVolumes() bool { return c.volumes != nil }
+
+// InsistsOnOthers says whether preferences about other pods count as hard.
+func (c *Class) InsistsOnOthers() bool { return c.insisted != nil }
+
+// Population is a pod's namespace and labels, as far as any rule looks at them; the zero value where none does.
+type Population struct {
+	namespace string
+	labels    topology.Labels
+}
+
+// Population of a pod.
+func (s *Simulation) Population(pod *Pod) Population {
+	if s.topology(); !s.ruled {
+		return Population{}
+	}
+	return Population{pod.Namespace, s.others.See(pod.Labels)}
+}
+
+// Foresee has preferences count that a machine of this kind could grant, though none is there yet.
+func (s *Simulation) Foresee(n *Node) { s.softTaints = s.softTaints || n.Avoidable() }

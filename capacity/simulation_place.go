@@ -1,9 +1,6 @@
 package capacity
 
 import (
-	"math"
-
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -40,16 +37,13 @@ func (s *Simulation) Arrive(c *Claim) *Place {
 	p := s.byNode[c.Node.Name]
 	if p == nil || p.Claim != c.Object {
 		p = &Place{Node: withoutStartup(c.Node, c.Object.Spec.StartupTaints), Claim: c.Object}
-		p.Free = unreserved(p.Node)
-		s.softTaints = s.softTaints || avoidable(p.Node)
+		p.Free = p.Node.Unreserved()
+		s.softTaints = s.softTaints || p.Node.Avoidable()
 		s.come(p)
 		s.note(move{place: p, n: 1})
 	}
 	return p
 }
-
-// unreserved is the room of a node with what is reserved on it.
-func unreserved(n *Node) amount.Resources { return n.Free().Plus(n.Reserved) }
 
 // Model is a machine that could be bought, prepared once, so that opening many like it is cheap.
 type Model struct {
@@ -66,7 +60,7 @@ type Model struct {
 // Model prepares a blueprint. Labels whose value is the blueprint's own name (kubernetes.io/hostname, the claim's) are
 // taken to differ between any two machines made of it; a rule about one name is judged for the blueprint's.
 func (s *Simulation) Model(n *Node) *Model {
-	s.softTaints = s.softTaints || avoidable(n)
+	s.softTaints = s.softTaints || n.Avoidable()
 	return &Model{Node: n, Free: n.Free(), profile: topology.NewProfile(n.Object)}
 }
 
@@ -86,6 +80,9 @@ func (s *Simulation) Field(m *Model) *Place {
 	s.note(move{place: p, n: 1})
 	return p
 }
+
+// IsField says whether the place is a Field.
+func (p *Place) IsField() bool { return p.field }
 
 // Close removes a machine that was opened, or arrived. The pods put on it must have been taken away before.
 func (s *Simulation) Close(p *Place) {
@@ -143,7 +140,7 @@ func (s *Simulation) expectDaemons(p *Place) {
 	}
 	for _, d := range s.view.Daemons {
 		if !there[d.UID] && s.seen(d) && d.Matches(p.Node) {
-			s.stand(s.Class(d.pod()), p, 1)
+			s.stand(s.Class(d.Pod()), p, 1)
 		}
 	}
 }
@@ -164,23 +161,8 @@ func (s *Simulation) residents(n *Node) []*Class {
 	var out []*Class
 	for _, d := range s.view.Daemons {
 		if s.seen(d) && d.Matches(n) {
-			out = append(out, s.Class(d.pod()))
+			out = append(out, s.Class(d.Pod()))
 		}
 	}
 	return out
-}
-
-// pod is the pod that the DaemonSet will make, as far as rules see it. It waits for nobody.
-func (d *Daemon) pod() *Pod {
-	return &Pod{Namespace: d.Namespace, Labels: d.Labels, Ask: d.Ask, UID: types.UID(d.Name), Priority: math.MaxInt32}
-}
-
-// avoidable says whether a node has a taint that pods avoid if they can.
-func avoidable(n *Node) bool {
-	for i := range n.Object.Spec.Taints {
-		if n.Object.Spec.Taints[i].Effect == corev1.TaintEffectPreferNoSchedule {
-			return true
-		}
-	}
-	return false
 }

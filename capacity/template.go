@@ -6,14 +6,14 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/amount"
+	"github.com/muster-sh/muster/policy"
 )
 
 // TemplateHash stands for what a pool's machines are made from. With another template, what was learned of the machines
@@ -69,54 +69,27 @@ func (v *View) Template(pool *v1alpha1.NodePool) *Template {
 	return newTemplate(pool)
 }
 
-// madeFrom says whether a claim's machine is what the pool's template would make now. What came of another one says
-// nothing about the next.
-func madeFrom(pool *v1alpha1.NodePool, c *v1alpha1.NodeClaim) bool { return newMould(pool).made(c) }
-
-// mould makes what a pool's template would make now, each shape once: a pool has hundreds of claims of a few shapes.
-type mould struct {
-	pool  *v1alpha1.NodePool
-	specs map[string]*v1alpha1.NodeClaimSpec // by shape; nil for one that the template has no more
+// good is what a shape says of its machines, in numbers.
+type good struct {
+	machine amount.Resources
+	cost    float64
+	extra   bool   // the machine has extended resources
+	labels  string // the family's name in its pool
 }
 
-func newMould(pool *v1alpha1.NodePool) *mould {
-	return &mould{pool: pool, specs: map[string]*v1alpha1.NodeClaimSpec{}}
-}
-
-func (m *mould) made(c *v1alpha1.NodeClaim) bool {
-	now := m.now(c)
-	ranged := m.pool.Spec.Template.Range != nil // then a claim's own size is what it was made of
-	return now != nil && now.Provider == c.Spec.Provider && (ranged || sameAmounts(now.Resources, c.Spec.Resources)) &&
-		sameAmounts(now.Overhead, c.Spec.Overhead) && maps.Equal(now.Labels, c.Spec.Labels) &&
-		maps.Equal(now.Annotations, c.Spec.Annotations) && equality.Semantic.DeepEqual(now.Taints, c.Spec.Taints) &&
-		equality.Semantic.DeepEqual(now.StartupTaints, c.Spec.StartupTaints)
-}
-
-// now is spec, worked out once for each shape.
-func (m *mould) now(c *v1alpha1.NodeClaim) *v1alpha1.NodeClaimSpec {
-	now, known := m.specs[c.Spec.Shape]
-	if !known {
-		now = m.spec(c)
-		m.specs[c.Spec.Shape] = now
+func goodOf(shape v1alpha1.Shape) *good {
+	g := &good{machine: amount.Of(shape.Resources), cost: policy.Cost(shape)}
+	if _, said := shape.Resources[corev1.ResourcePods]; !said {
+		g.machine.Pods = DefaultPods
 	}
-	return now
-}
-
-// spec is what a claim of this shape would say now; nil where there is none.
-func (m *mould) spec(c *v1alpha1.NodeClaim) *v1alpha1.NodeClaimSpec {
-	shape := v1alpha1.Shape{Name: c.Spec.Shape, Resources: c.Spec.Resources}
-	if m.pool.Spec.Template.Range == nil {
-		i := slices.IndexFunc(m.pool.Spec.Template.Shapes, func(s v1alpha1.Shape) bool { return s.Name == c.Spec.Shape })
-		if i < 0 {
-			return nil
-		}
-		shape = m.pool.Spec.Template.Shapes[i]
+	for name := range g.machine.Scalar {
+		g.extra = g.extra || strings.Contains(string(name), "/")
 	}
-	return &NewClaim(m.pool, shape, noSlot).Spec
+	for _, name := range slices.Sorted(maps.Keys(shape.Labels)) {
+		g.labels += name + "=" + shape.Labels[name] + ","
+	}
+	return g
 }
 
-// sameAmounts compares what scheduling counts. Lists that are alike word for word are not read.
-func sameAmounts(a, b corev1.ResourceList) bool {
-	alike := func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 }
-	return maps.EqualFunc(a, b, alike) || amount.Of(a).Equal(amount.Of(b))
-}
+// noSlot makes a name that no machine has: what depends on a node's name is judged again once the slot is chosen.
+const noSlot = -1

@@ -242,3 +242,6 @@ func (e *entry) heldPods() []*Pod {
 	sortPods(pods)
 	return pods
 }
+
+// MovedSince says whether other pods came to stand somewhere, or left, after the last full call about a pod.
+func (v *View) MovedSince(s *Shortfall) bool { return s.moves != v.moves }
