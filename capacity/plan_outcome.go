@@ -53,7 +53,7 @@ func (o Outcome) String() string {
 	}
 	parts := make([]string, 0, len(o.Pools))
 	for _, p := range o.Pools {
-		parts = append(parts, p.Pool+": "+p.Reason.String())
+		parts = append(parts, p.Pool+": "+p.Reason.OfPool())
 	}
 	return "no pool can take it: " + strings.Join(parts, "; ")
 }

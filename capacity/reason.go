@@ -107,6 +107,15 @@ func (r Reason) String() string {
 	return r.poolText()
 }
 
+// OfPool is the text for people about a pool's nodes. It says what String leaves out in order to read as kube-scheduler does: which
+// taint it is, since the operator wrote it.
+func (r Reason) OfPool() string {
+	if r.Code == CodeTaint && r.Detail != "" {
+		return "the pod does not tolerate the taint " + r.Detail
+	}
+	return r.String()
+}
+
 func (r Reason) poolText() string {
 	text := map[Code]string{
 		CodeRefused:         "node(s) refused by the scheduler's own filters",

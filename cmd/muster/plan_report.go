@@ -129,10 +129,10 @@ func (r *planReport) addPod(p *capacity.Pod, o capacity.Outcome, workload string
 		r.Summary.Ordered++
 	default:
 		r.Summary.Unserved++
-		pod.Message = o.Reason.String()
+		pod.Message = o.Reason.OfPool()
 	}
 	for _, pool := range o.Pools {
-		pod.Pools = append(pod.Pools, planPoolReason{Pool: pool.Pool, Reason: pool.Reason.Code, Message: pool.Reason.String()})
+		pod.Pools = append(pod.Pools, planPoolReason{Pool: pool.Pool, Reason: pool.Reason.Code, Message: pool.Reason.OfPool()})
 	}
 	r.Pods = append(r.Pods, pod)
 }
