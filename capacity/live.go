@@ -72,6 +72,8 @@ type Live struct {
 	reserving int                     // pods that room is kept for, on all nodes
 	shy       int                     // those of them, and of the unasked holds, that keep others off by more than room: see companyFor
 	keeping   map[*entry]bool         // nodes that keep room
+	arrivals  map[string]*arrival     // machines on their way that keep room, by claim
+	wary      int                     // pods that wait and keep others off by more than room
 	took      map[types.UID][]string  // see Claim.Took, by claim
 	templates map[string]*Template    // by pool
 	moves     uint64                  // of pods: how often one came to stand somewhere, or left
@@ -89,7 +91,7 @@ func (s Schedulers) Ours(name string) bool { return s.Place.Has(name) || s.Guard
 // NewLive makes an empty cluster.
 func NewLive(schedulers Schedulers) *Live {
 	return &Live{
-		keeping: map[*entry]bool{}, unheard: map[types.UID]time.Time{}, nominated: map[types.UID]bool{}, naming: map[types.UID]string{}, took: map[types.UID][]string{}, templates: map[string]*Template{},
+		keeping: map[*entry]bool{}, arrivals: map[string]*arrival{}, unheard: map[types.UID]time.Time{}, nominated: map[types.UID]bool{}, naming: map[types.UID]string{}, took: map[types.UID][]string{}, templates: map[string]*Template{},
 		schedulers: schedulers, asks: NewCompiler(), calls: newCallLog(), gone: newCache[types.UID, bool](rememberedGone),
 		nodes: map[string]*entry{}, claimed: multimap[string, *entry]{},
 		byProvider: multimap[string, *entry]{}, byUUID: multimap[string, *entry]{},

@@ -59,6 +59,7 @@ func (l *Live) replaceClaim(old, fresh *v1alpha1.NodeClaim) {
 	if fresh != nil {
 		l.claims.put(fresh)
 	}
+	l.followArrival(old, fresh)
 	touched := map[*entry]bool{}
 	l.collectNodes(touched, old)
 	l.collectNodes(touched, fresh)
@@ -94,6 +95,7 @@ func (l *Live) settleReservations(claims ...*v1alpha1.NodeClaim) {
 		}
 		for _, ref := range c.Spec.Reserved {
 			for _, rival := range l.claims.byPod[ref.UID] {
+				l.settleArrival(rival.Name)
 				for _, e := range l.claimed[rival.Name] {
 					touched[e] = true
 				}

@@ -30,17 +30,16 @@ func (p *Pod) repels() bool { return len(p.Ask.Ports) > 0 || p.Ask.Rules.Avoids(
 // has a place of its own leaves the others to theirs: its own may be on a machine that comes later, and would be anybody's
 // when the other looks for it.
 func (l *Live) companyFor(p *Pod) *company {
-	if l.reserving+len(l.unasked) == 0 || l.shy == 0 && !p.repels() {
+	near, far := l.reserving+len(l.unasked) > 0 && (l.shy > 0 || p.repels()), len(l.arrivals) > 0 && l.wary > 0
+	if !near && !far {
 		return nil
 	}
 	r := rivals{Live: l, pod: p, provided: l.provided(p.UID), known: map[kin]rivalry{}}
-	for e := range l.keeping {
-		for _, other := range e.kept {
-			r.consider(e, other)
-		}
+	if near {
+		r.considerNodes()
 	}
-	for _, h := range l.unasked {
-		r.consider(l.nodes[h.node], h.pod)
+	if far {
+		r.considerArrivals()
 	}
 	if c := &r.company; c.nodes != nil || c.domains != nil || c.tilted != nil {
 		return c
@@ -64,22 +63,49 @@ type kin struct {
 	labels    topology.Labels
 }
 
+// considerNodes counts the pods that are to come to nodes that are there.
+func (r *rivals) considerNodes() {
+	for e := range r.keeping {
+		for _, other := range e.kept {
+			r.consider(e, other)
+		}
+	}
+	for _, h := range r.unasked {
+		r.consider(r.Live.nodes[h.node], h.pod)
+	}
+}
+
 // consider counts one pod that is to come to a node.
 func (r *rivals) consider(e *entry, other *Pod) {
 	p := r.pod
-	if e.Object == nil || other.Priority < p.Priority || other.UID == p.UID || !p.repels() && !other.shy() {
+	if e.Object == nil || !r.matters(other) {
 		return
 	}
-	key := kin{other.Ask, other.Namespace, other.Labels}
+	over := r.over(other)
+	if portsClash(p.Ask, other.Ask) {
+		r.keepPorts(e)
+	}
+	note(&r.domains, e.Object.Labels, over.apart)
+	if len(over.tilts) > 0 && (!r.provided || !twins(p, other) && r.comesBefore(other.UID, p.UID)) {
+		note(&r.tilted, e.Object.Labels, over.tilts)
+	}
+}
+
+// matters says whether a pod may be in the way of another one, or the other in its.
+func (r *rivals) matters(other *Pod) bool {
+	p := r.pod
+	return other.Priority >= p.Priority && other.UID != p.UID && (p.repels() || other.shy())
+}
+
+// over works out once for all pods that are alike what keeps the pod apart from them.
+func (r *rivals) over(other *Pod) rivalry {
+	p, key := r.pod, kin{other.Ask, other.Namespace, other.Labels}
 	over, found := r.known[key]
 	if !found {
 		over = rivalry{topology.Apart(topology.Namespaces(r.namespaces), p.Subject(), other.Subject()), topology.Tilts(p.Subject(), other.Subject())}
 		r.known[key] = over
 	}
-	r.keep(e, over.apart, portsClash(p.Ask, other.Ask))
-	if len(over.tilts) > 0 && (!r.provided || !twins(p, other) && r.comesBefore(other.UID, p.UID)) {
-		r.tilt(e, over.tilts)
-	}
+	return over
 }
 
 // rivalry is over which keys a pod is kept away from another that is still to come: by anti-affinity, and, where the other
@@ -95,22 +121,17 @@ func (l *Live) comesBefore(first, second types.UID) bool {
 	return expected && (!too || turn < later)
 }
 
-func (c *company) keep(e *entry, keys []string, ports bool) {
-	if ports {
-		if c.nodes == nil {
-			c.nodes = map[*entry]bool{}
-		}
-		c.nodes[e] = true
+func (c *company) keepPorts(e *entry) {
+	if c.nodes == nil {
+		c.nodes = map[*entry]bool{}
 	}
-	note(&c.domains, e, keys)
+	c.nodes[e] = true
 }
 
-func (c *company) tilt(e *entry, keys []string) { note(&c.tilted, e, keys) }
-
-// note adds the domains in which a node stands.
-func note(domains *map[domain]bool, e *entry, keys []string) {
+// note adds the domains in which a node with these labels stands.
+func note(domains *map[domain]bool, labels map[string]string, keys []string) {
 	for _, key := range keys {
-		if value, ok := e.Object.Labels[key]; ok {
+		if value, ok := labels[key]; ok {
 			if *domains == nil {
 				*domains = map[domain]bool{}
 			}

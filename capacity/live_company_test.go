@@ -159,3 +159,72 @@ func TestAPodWithRoomOfItsOwnTakesOverNoneOfOthers(t *testing.T) {
 	s.ForgetClaim(coming.Name, coming.UID)
 	require.Equal(t, "first", s.place(important, "first").Node)
 }
+
+// A machine is on its way, in the zone of the first two nodes: its node is not there yet, and the scheduler's own filters know
+// nothing of the pod that is to come to it.
+func TestTheDomainOfAMachineOnItsWayIsKeptForItsPods(t *testing.T) {
+	spread := func(name string) *corev1.Pod {
+		return spreadEvenly(labelled(makePod(name, "cpu", "1"), "web"), corev1.LabelTopologyZone, "web")
+	}
+	for name, c := range map[string]struct {
+		coming, other *corev1.Pod
+		planned       bool
+		want          string
+	}{
+		"from one that avoids it": {labelled(makePod("a", "cpu", "1"), "web"),
+			avoidingPods(makePod("b", "cpu", "1"), corev1.LabelTopologyZone, "web"), false, ""},
+		"from one that it avoids": {avoidingPods(makePod("a", "cpu", "1"), corev1.LabelTopologyZone, "web"),
+			labelled(makePod("b", "cpu", "1"), "web"), false, ""},
+		"not on other hosts": {avoidingPods(makePod("a", "cpu", "1"), corev1.LabelHostname, "web"),
+			labelled(makePod("b", "cpu", "1"), "web"), false, "first"},
+		"not from a more important one": {avoidingPods(makePod("a", "cpu", "1"), corev1.LabelTopologyZone, "web"),
+			withPriority(labelled(makePod("b", "cpu", "1"), "web"), 5), true, "first"},
+		"from one that would tilt its spread and that a plan had nothing for": {spread("a"), spread("b"), true, ""},
+		"not from one that no plan has seen":                                  {spread("a"), spread("b"), false, "first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := companyScene(makePod("elsewhere", "cpu", "1"))
+			s.pods(unscheduled(c.coming, corev1.PodReasonUnschedulable), unscheduled(c.other, corev1.PodReasonUnschedulable))
+			claim := inState(makeClaim("coming", "", "a"), v1alpha1.ClaimJoining)
+			claim.Spec.Labels = map[string]string{corev1.LabelTopologyZone: "a"}
+			s.SetClaim(claim)
+			if c.planned {
+				s.MarkPlanned(s.View().Shortfalls, Plan{Outcomes: map[types.UID]Outcome{"b": {Fate: Unserved}}})
+			}
+			require.Equal(t, c.want, s.place(c.other, "first", "second").Node)
+			require.NotEmpty(t, s.place(c.other, "second", "third").Node, "another zone is free")
+			s.release(c.other.UID)
+			s.ForgetClaim(claim.Name, claim.UID)
+			require.NotEmpty(t, s.place(c.other, "first", "second").Node, "nobody is to come any more")
+		})
+	}
+}
+
+// Once the node of a machine is there it counts for itself, and not the claim's word for it; where the pod has its node, or is
+// gone, nobody is kept off.
+func TestAMachineOnItsWayCountsOnce(t *testing.T) {
+	for name, end := range map[string]func(*scene){
+		"its pod is gone": func(s *scene) { s.ForgetPod("a") },
+		"its pod is elsewhere": func(s *scene) {
+			require.Equal(t, "third", s.place(labelled(makePod("a", "cpu", "1"), "web"), "third").Node)
+		},
+		"its node is there": func(s *scene) {
+			n := makeNode("machine", "cpu", "8", "memory", "8Gi")
+			n.Labels[corev1.LabelTopologyZone] = "c"
+			s.nodes(n)
+			s.SetClaim(inState(makeClaim("coming", "machine", "a"), v1alpha1.ClaimStarting))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := companyScene(makePod("elsewhere", "cpu", "1"))
+			shy := avoidingPods(makePod("b", "cpu", "1"), corev1.LabelTopologyZone, "web")
+			s.pods(unscheduled(labelled(makePod("a", "cpu", "1"), "web"), corev1.PodReasonUnschedulable), unscheduled(shy, corev1.PodReasonUnschedulable))
+			claim := inState(makeClaim("coming", "", "a"), v1alpha1.ClaimJoining)
+			claim.Spec.Labels = map[string]string{corev1.LabelTopologyZone: "a"}
+			s.SetClaim(claim)
+			require.Empty(t, s.place(shy, "first").Node)
+			end(s)
+			require.Equal(t, "first", s.place(shy, "first").Node)
+		})
+	}
+}

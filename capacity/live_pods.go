@@ -43,6 +43,8 @@ func (l *Live) takePod(fresh *Pod, now time.Time) {
 	if old != nil && olderPod(fresh, old) {
 		return
 	}
+	l.countWary(old, -1)
+	l.countWary(fresh, 1)
 	l.pods[fresh.UID] = fresh
 	if fresh.Nominated != "" {
 		l.nominated[fresh.UID] = true
@@ -93,6 +95,7 @@ func (l *Live) ForgetPod(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old := l.pods[uid]
+	l.countWary(old, -1)
 	delete(l.pods, uid)
 	delete(l.placed, uid)
 	delete(l.nominated, uid)

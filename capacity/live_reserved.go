@@ -26,6 +26,7 @@ type reservations struct {
 func (l *Live) settleReservation(uid types.UID, at *entry) {
 	l.settleExpected(uid)
 	for _, c := range l.claims.byPod[uid] {
+		l.settleArrival(c.Name)
 		for _, e := range l.claimed[c.Name] {
 			l.setReserved(e)
 			if e == at {

@@ -34,6 +34,8 @@ type cluster struct {
 	pending []types.UID
 	claims  []*v1alpha1.NodeClaim
 	call    uint64
+	// staggered machines come one after the other.
+	staggered bool
 }
 
 var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -148,12 +150,12 @@ func (c *cluster) plan() capacity.Plan {
 // come has all machines come up with what was promised, at once or one after the other.
 func (c *cluster) come(r *rand.Rand) {
 	order := slices.Clone(c.claims)
-	if *staggered {
+	if c.staggered {
 		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	}
 	for _, claim := range order {
 		c.ready(c.live.Claim(claim.Name).DeepCopy())
-		if *staggered {
+		if c.staggered {
 			c.scheduleAll(r)
 		}
 	}
@@ -168,7 +170,7 @@ func (c *cluster) ready(claim *v1alpha1.NodeClaim) {
 	node := promised.Object.DeepCopy()
 	node.Status.Allocatable = promised.Allocatable.List()
 	c.live.SetNode(node, c.now)
-	if *staggered {
+	if c.staggered {
 		c.daemonsCome()
 	}
 }

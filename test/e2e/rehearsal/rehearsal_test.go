@@ -38,6 +38,7 @@ func TestPlansAreKeptOnPaper(t *testing.T) {
 	for i := range uint64(*clusters) {
 		t.Run(fmt.Sprintf("cluster-%d", *first+i), func(t *testing.T) {
 			c := settle(t, world.New(*first+i, chosen...))
+			c.staggered = *staggered
 			said := c.keep(*first + i)
 			bought += len(said.Creates)
 			lucky += c.lucky(said)
@@ -47,14 +48,25 @@ func TestPlansAreKeptOnPaper(t *testing.T) {
 	require.Greater(t, bought, *clusters, "the clusters must buy something")
 }
 
-// onceBroken are the seeds of clusters whose plans were not kept, for one reason or another, and are since.
-var onceBroken = []uint64{1449, 1786, 2340, 2456, 2615, 2719, 3672, 3715, 3718}
+// onceBroken are the seeds of clusters whose plans were not kept, for one reason or another, and are since: with machines that
+// come at once, and with such that come one after the other.
+var (
+	onceBroken     = []uint64{1449, 1786, 2340, 2456, 2615, 2719, 3672, 3715, 3718}
+	brokenOneByOne = []uint64{53}
+)
 
 func TestPlansThatWereBrokenAreKept(t *testing.T) {
 	chosen, err := world.Parse("all")
 	require.NoError(t, err)
 	for _, seed := range onceBroken {
 		t.Run(fmt.Sprintf("cluster-%d", seed), func(t *testing.T) { settle(t, world.New(seed, chosen...)).keep(seed) })
+	}
+	for _, seed := range brokenOneByOne {
+		t.Run(fmt.Sprintf("cluster-%d-one-by-one", seed), func(t *testing.T) {
+			c := settle(t, world.New(seed, chosen...))
+			c.staggered = true
+			c.keep(seed)
+		})
 	}
 }
 
