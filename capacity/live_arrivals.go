@@ -51,8 +51,8 @@ func (l *Live) countWary(p *Pod, n int) {
 }
 
 // considerArrivals counts the pods that are to come to machines whose nodes are not there. Who may not share a domain with
-// them stays out of it. Who would only tilt their spread stays out as well once a plan has found nothing for it: a plan counts
-// what a domain can take, and knows of all; a pod that none has seen yet may be one too many or not.
+// them stays out of it. Who would only tilt their spread stays out as well once a plan has counted it elsewhere, or has found
+// nothing for it: a plan counts what a domain can take, and knows of all; a pod that none has seen yet may be one too many or not.
 func (r *rivals) considerArrivals() {
 	repels, later := r.pod.repels(), !r.provided && r.planned(r.pod.UID)
 	for name, a := range r.arrivals {
@@ -70,8 +70,12 @@ func (r *rivals) considerArrivals() {
 				continue
 			}
 			over := r.over(other)
-			if note(&r.domains, a.labels, over.apart); later {
+			note(&r.domains, a.labels, over.apart)
+			switch {
+			case later:
 				note(&r.tilted, a.labels, over.tilts)
+			case r.provided && !twins(r.pod, other):
+				note(&r.domains, a.labels, over.tilts)
 			}
 		}
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/muster-sh/muster/capacity/topology"
 )
 
-// company is where a pod may not go although there is room: it would keep a pod of no lower priority off the node that
-// keeps room for that one. The scheduler's own filters do not know of pods that are still to come; of those that are nominated
-// they know only on the very node.
+// company is where a pod may not go although there is room: it would keep another off the node that keeps room for that
+// one. A less important pod counts as well where this one has a place of its own. The scheduler's own filters do not know of pods
+// that are still to come; of those that are nominated they know only on the very node.
 type company struct {
 	nodes   map[*entry]bool // by a host port
-	domains map[domain]bool // by anti-affinity, of either pod
+	domains map[domain]bool // by anti-affinity, of either pod, or by a spread that counts this one elsewhere
 	tilted  map[domain]bool // by a spread that would be too uneven; also where room is kept for the pod
 }
 
@@ -86,15 +86,19 @@ func (r *rivals) consider(e *entry, other *Pod) {
 		r.keepPorts(e)
 	}
 	note(&r.domains, e.Object.Labels, over.apart)
-	if len(over.tilts) > 0 && (!r.provided || !twins(p, other) && r.comesBefore(other.UID, p.UID)) {
+	switch {
+	case r.provided && twins(p, other):
+	case !r.provided || other.Priority >= p.Priority && r.comesBefore(other.UID, p.UID):
 		note(&r.tilted, e.Object.Labels, over.tilts)
+	default:
+		note(&r.domains, e.Object.Labels, over.tilts)
 	}
 }
 
 // matters says whether a pod may be in the way of another one, or the other in its.
 func (r *rivals) matters(other *Pod) bool {
 	p := r.pod
-	return other.Priority >= p.Priority && other.UID != p.UID && (p.repels() || other.shy())
+	return (r.provided || other.Priority >= p.Priority) && other.UID != p.UID && (p.repels() || other.shy())
 }
 
 // over works out once for all pods that are alike what keeps the pod apart from them.
@@ -108,8 +112,8 @@ func (r *rivals) over(other *Pod) rivalry {
 	return over
 }
 
-// rivalry is over which keys a pod is kept away from another that is still to come: by anti-affinity, and, where the other
-// comes first in the plan, by the other's spread.
+// rivalry is over which keys a pod is kept away from another that is still to come: by anti-affinity, and by the other's
+// spread. The plan counted the pod for that where its own room is, and there it has to wait only if the other comes first.
 type rivalry struct{ apart, tilts []string }
 
 // comesBefore says whether the last plan has a pod take its place before another one, or before all that it found no place

@@ -143,6 +143,34 @@ func TestAPodThatWasPromisedNothingStaysOutOfTheDomainOfItsTwin(t *testing.T) {
 	}
 }
 
+// A more important pod wants the port of one that is expected. As long as a machine of its own is on the way it leaves the node
+// to the other, for whom a third would be bought.
+func TestAPodWithAMachineOnTheWayTakesNoPortOfALessImportantOne(t *testing.T) {
+	s := companyScene(onPort(makePod("small", "cpu", "1"), 80))
+	important := withPriority(onPort(makePod("important", "cpu", "1"), 80), 5)
+	s.pods(unscheduled(important, corev1.PodReasonUnschedulable))
+	coming := inState(makeClaim("coming", "", "important"), v1alpha1.ClaimJoining)
+	s.SetClaim(coming)
+	require.Empty(t, s.place(important, "first").Node)
+	s.ForgetClaim(coming.Name, coming.UID)
+	require.Equal(t, "first", s.place(important, "first").Node)
+}
+
+// A pod comes before one that spreads in the plan, and was counted where its own room is. In another place it would be one too
+// many in a zone.
+func TestAPodTiltsNoSpreadWhereItWasNotCounted(t *testing.T) {
+	for name, priority := range map[string]int32{"of one as important": 0, "of a less important one": 5} {
+		t.Run(name, func(t *testing.T) {
+			s := companyScene(spreadEvenly(labelled(makePod("spreads", "cpu", "1"), "web"), corev1.LabelTopologyZone, "web"))
+			counted := withPriority(labelled(makePod("counted", "cpu", "1"), "web"), priority)
+			s.pods(unscheduled(counted, corev1.PodReasonUnschedulable))
+			s.Expect(sent(map[types.UID]string{"counted": "third", "spreads": "first"}, "counted", "spreads"))
+			require.Empty(t, s.place(counted, "first", "second").Node)
+			require.Equal(t, "third", s.place(counted, "first", "second", "third").Node)
+		})
+	}
+}
+
 // A pod whose own room the scheduler's filters do not let it have yet takes nobody else's.
 func TestAPodWithRoomOfItsOwnTakesOverNoneOfOthers(t *testing.T) {
 	small := makePod("small", "cpu", "6")
