@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/muster-sh/muster/api/manifest"
+	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider/seed"
 )
 
@@ -22,6 +25,15 @@ func TestTheProxmoxSampleIsReadByMuster(t *testing.T) {
 	require.Equal(t, "Linked", p.Clone, "defaults of the API server")
 	require.Equal(t, int32(4), p.MaxClonesPerHost)
 	require.Equal(t, "virtio", p.Networks[0].Model)
+}
+
+// A pod that names a scheduler which its mode does not bring waits for ever, and nobody says why.
+func TestThePodsOfTheSamplesHaveTheSchedulerOfTheirMode(t *testing.T) {
+	all := shipped(t)
+	require.Equal(t, "muster", only[appsv1.Deployment](t, all, "samples/workloads.yaml").Spec.Template.Spec.SchedulerName)
+	require.Equal(t, "muster", only[batchv1.Job](t, all, "samples/workloads.yaml").Spec.Template.Spec.SchedulerName)
+	require.Empty(t, only[appsv1.Deployment](t, all, "samples/guard/workload.yaml").Spec.Template.Spec.SchedulerName)
+	require.Empty(t, only[v1alpha1.NodePool](t, all, "samples/guard/pool.yaml").Spec.Template.Taints, "pods of the default scheduler do not tolerate it")
 }
 
 // join is the block of a Provider whose machines get an image each.
