@@ -132,6 +132,7 @@ func (p *planner) largest() vector {
 			most.atLeast(b.offered)
 			found = true
 		}
+		most.atLeast(v.above)
 	}
 	if found {
 		return most

@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -24,9 +23,10 @@ type market struct {
 	spare    vector         // for what is worked out on the way
 	most     vector         // of each kind that any machine offers
 	quotes   map[int]*quote // of each tier, before anything is bought
-	// daemonsByName says that a DaemonSet picks machines by name or size.
-	daemonsByName bool
-	now           time.Time
+	wanted   vector         // by all pods that wait
+	// daemonsByName says that a DaemonSet picks machines by name or size, picky that it or a pod that waits does.
+	daemonsByName, picky bool
+	now                  time.Time
 }
 
 // vendor is a pool.
@@ -43,6 +43,7 @@ type vendor struct {
 	slot   int             // no slot below it is free
 	sizes  *policy.Sizes
 	fixed  []*blueprint
+	above  vector                // the most of each kind that a shape above its ceiling has
 	sized  map[string]*blueprint // of a range, by the name of the size
 	market *market
 	// families by the labels of their shapes
@@ -62,6 +63,8 @@ func newMarket(v *View, sim *Simulation, k kinds, now time.Time) *market {
 	for _, d := range v.Daemons {
 		m.daemonsByName = m.daemonsByName || d.node != "" || d.Ask.byName
 	}
+	m.wanted = k.sum(v.Shortfalls)
+	m.picky = m.daemonsByName || slices.ContainsFunc(v.Shortfalls, func(s *Shortfall) bool { return s.Pod.Ask.byName })
 	names := make(map[string]bool, len(v.Claims))
 	byPool := map[string][]*Claim{}
 	for _, c := range v.Claims {
@@ -100,21 +103,7 @@ func (m *market) newVendor(v *View, pool *v1alpha1.NodePool, claims []*Claim, na
 		sizes := policy.SizesOf(r)
 		s.sizes = &sizes
 	}
-	goods := v.Template(pool).goods
-	s.fixed = make([]*blueprint, 0, len(goods))
-	drawn := make([]blueprint, len(goods)) // at once: a pool may have hundreds
-	for i, shape := range pool.Spec.Template.Shapes {
-		b := &drawn[i]
-		s.draw(b, shape, goods[i], s.experience)
-		if s.resting(shape) != nil {
-			s.off = append(s.off, b)
-			continue
-		}
-		s.fixed, b.sizes = append(s.fixed, b), append(b.sizes, b)
-	}
-	for _, f := range s.families {
-		slices.SortStableFunc(f.sizes, func(a, b *blueprint) int { return cmp.Compare(a.cost, b.cost) })
-	}
+	s.stock(v.Template(pool))
 	return s
 }
 

@@ -218,15 +218,26 @@ func (q *quote) rate(c *class, of *camp, share float64) {
 	}
 }
 
+// best is the offer with the least score, of those that are as good as equal the largest: it wastes least by rounding.
 func (q *quote) best() int {
 	best := -1
 	for i := q.from; i < q.to; i++ {
-		if score := q.scores[i]; !math.IsInf(score, 1) && (best < 0 || score < q.scores[best]) {
+		if score := q.scores[i]; !math.IsInf(score, 1) && (best < 0 || q.before(i, best)) {
 			best = i
 		}
 	}
 	return best
 }
+
+func (q *quote) before(i, best int) bool {
+	if math.Abs(q.scores[i]-q.scores[best]) > rounding*q.scores[best] {
+		return q.scores[i] < q.scores[best]
+	}
+	return q.offers[i].full > q.offers[best].full*(1+rounding)
+}
+
+// rounding is how far numbers may differ that are equal but for the order in which they were added.
+const rounding = 1e-9
 
 // alike is how near in size two machines are that need not both be tried.
 const alike = 0.08

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -35,14 +36,31 @@ type Template struct {
 	uid        types.UID
 	generation int64
 	goods      []*good // of each of the fixed shapes, in their order
+	byCost     []int   // where they stand, the cheapest first
+	lines      []int   // the first of each line
 }
 
 func newTemplate(p *v1alpha1.NodePool) *Template {
 	t := &Template{Hash: TemplateHash(p), uid: p.UID, generation: p.Generation}
-	for _, shape := range p.Spec.Template.Shapes {
-		t.goods = append(t.goods, goodOf(shape))
+	lines := map[line]int{}
+	for i, shape := range p.Spec.Template.Shapes {
+		g := goodOf(shape)
+		of := line{g.labels, g.extra}
+		if _, known := lines[of]; !known {
+			lines[of] = len(lines)
+			t.lines = append(t.lines, i)
+		}
+		g.line = lines[of]
+		t.goods, t.byCost = append(t.goods, g), append(t.byCost, i)
 	}
+	slices.SortStableFunc(t.byCost, func(a, b int) int { return cmp.Compare(t.goods[a].cost, t.goods[b].cost) })
 	return t
+}
+
+// line is the shapes of a pool that differ in size only.
+type line struct {
+	labels string
+	extra  bool
 }
 
 // of says whether the template is that of this version of the pool.
@@ -75,6 +93,7 @@ type good struct {
 	cost    float64
 	extra   bool   // the machine has extended resources
 	labels  string // the family's name in its pool
+	line    int    // among those of the pool
 }
 
 func goodOf(shape v1alpha1.Shape) *good {
