@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,15 +34,20 @@ Secret, and the NodePools.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
 			defer cancel()
+			end := waitingFor(stderr, "the API server, which is asked for Provider "+name)
 			d, err := newPatient(ctx, kubeconfig, name, stderr)
+			end()
 			if err != nil {
 				return err
 			}
 			defer d.end()
-			return report(stdout, examine(ctx, d.objects, d.object, d.provider))
+			end = waitingFor(stderr, "Provider "+name+" at "+cmp.Or(d.object.Spec.Endpoint, "its hosts"))
+			found := examine(ctx, d.objects, d.object, d.provider)
+			end()
+			return report(stdout, found)
 		},
 	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file; KUBECONFIG and ~/.kube/config without one")
 	cmd.Flags().StringVar(&name, "provider", "", "name of the Provider object")
 	_ = cmd.MarkFlagRequired("provider") // the flag is there: one line above
 	return cmd
@@ -85,7 +91,10 @@ func newPatient(ctx context.Context, kubeconfig, name string, stderr io.Writer) 
 		return nil, fmt.Errorf("provider %s: this build has no backend of type %s", name, object.Spec.Type)
 	}
 	p, err := makeOne(&object)
-	return &patient{objects: objects, object: &object, provider: p, end: r.hosts.end}, err
+	if err != nil {
+		return nil, fmt.Errorf("provider %s: in its spec: %w", name, err)
+	}
+	return &patient{objects: objects, object: &object, provider: p, end: r.hosts.end}, nil
 }
 
 // report prints findings, and returns an error when one of them keeps machines from being made.

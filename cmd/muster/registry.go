@@ -36,7 +36,11 @@ func (r *registry) makers() map[v1alpha1.ProviderType]maker {
 
 // credentials are those of a Secret, read when they are used and fresh within dial.MaxAge. A nil reference has none.
 func (r *registry) credentials(ref *v1alpha1.SecretReference) *dial.Credentials {
-	return &dial.Credentials{Now: r.now, Read: func(ctx context.Context) (map[string][]byte, error) {
+	name := ""
+	if ref != nil {
+		name = "secret " + ref.Namespace + "/" + ref.Name
+	}
+	return &dial.Credentials{Name: name, Now: r.now, Read: func(ctx context.Context) (map[string][]byte, error) {
 		if ref == nil {
 			return nil, fmt.Errorf("spec.credentials names no Secret")
 		}

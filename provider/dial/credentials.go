@@ -15,6 +15,8 @@ type Read func(ctx context.Context) (map[string][]byte, error)
 
 // Credentials keeps what was read for half of MaxAge. While reading fails, what is known is used until MaxAge.
 type Credentials struct {
+	// Name is what is read, for people; empty where an error of Read says it.
+	Name string
 	Read Read
 	Now  func() time.Time
 
@@ -45,6 +47,14 @@ func (c *Credentials) Get(ctx context.Context) (map[string]Secret, error) {
 	}
 	c.known, c.at = known, began
 	return known, nil
+}
+
+// About says of an error in what was read where it stands.
+func (c *Credentials) About(err error) error {
+	if c.Name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", c.Name, err)
 }
 
 // Doubt has the next Get read again: the backend did not take what it was given.

@@ -34,7 +34,7 @@ func TLSConfig(spec *v1alpha1.TLS) (*tls.Config, error) {
 	case spec.CABundle != "":
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM([]byte(spec.CABundle)) {
-			return nil, errors.New("tls.caBundle holds no certificate in PEM")
+			return nil, errors.New("tls.caBundle holds no certificate in PEM (-----BEGIN CERTIFICATE----- …)")
 		}
 	}
 	return config, nil

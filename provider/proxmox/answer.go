@@ -95,7 +95,7 @@ func typed(op string, err error) error {
 		hint, kind := a.kind()
 		return &provider.Error{Op: op, Kind: kind, Hint: hint, Err: a}
 	}
-	hint := ""
+	hint := dial.ReachHint(err, "spec.endpoint")
 	switch {
 	case errors.Is(err, dial.ErrCertificate):
 		hint = "compare spec.tls.fingerprint with the server's certificate"

@@ -51,10 +51,7 @@ func (p *Provider) checkMachines(ctx context.Context, v *view, spec *v1alpha1.Pr
 func (p *Provider) tryEndpoints(ctx context.Context) (found []provider.Finding, reached bool) {
 	all := p.client.endpoints
 	for i := range all.bases {
-		subject := "endpoint"
-		if len(all.bases) > 1 {
-			subject += " " + all.name(i)
-		}
+		subject := "endpoint " + all.name(i)
 		var version struct {
 			Version string `json:"version"`
 		}

@@ -90,7 +90,7 @@ func (c *client) typed(ctx context.Context, op string, err error) error {
 	}
 	var missing *credentialsError
 	if errors.As(err, &missing) {
-		return &provider.Error{Op: op, Kind: provider.ErrMisconfigured, Err: missing, Hint: "see spec.credentials"}
+		return &provider.Error{Op: op, Kind: provider.ErrMisconfigured, Err: missing, Hint: "see spec.credentials, and that Muster may read this Secret: docs/proxmox.md, section 2"}
 	}
 	var sent *url.Error
 	if errors.As(err, &sent) {

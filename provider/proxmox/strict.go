@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
+	"strings"
 
 	"github.com/muster-sh/muster/provider/dial"
 )
@@ -64,12 +66,29 @@ func (s *strict) token(ctx context.Context) (token, error) {
 	if err != nil {
 		return token{}, &credentialsError{err}
 	}
-	t := token{id: data[keyTokenID].Reveal(), secret: data[keyTokenSecret]}
-	if t.id == "" || t.secret == "" {
-		return token{}, &credentialsError{fmt.Errorf("the Secret must have the keys %s and %s", keyTokenID, keyTokenSecret)}
+	for _, key := range []string{keyTokenID, keyTokenSecret} {
+		if err := wellFormed(key, data[key].Reveal()); err != nil {
+			return token{}, &credentialsError{s.credentials.About(err)}
+		}
 	}
-	return t, nil
+	return token{id: data[keyTokenID].Reveal(), secret: data[keyTokenSecret]}, nil
 }
+
+// wellFormed refuses what no API token can be. It repeats no value: the two may have been taken for each other.
+func wellFormed(key, value string) error {
+	switch {
+	case value == "":
+		return fmt.Errorf("key %s is missing or empty; needed are %s, for example muster@pve!m, and %s", key, keyTokenID, keyTokenSecret)
+	case strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		return fmt.Errorf("key %s has a space or a line break in it: write it without (echo adds a line break, printf does not)", key)
+	case key == keyTokenID && !tokenIDForm.MatchString(value):
+		return fmt.Errorf("key %s is not USER@REALM!TOKENNAME, for example muster@pve!m", key)
+	}
+	return nil
+}
+
+// tokenIDForm is how Proxmox VE writes an API token's name.
+var tokenIDForm = regexp.MustCompile(`^[^@!=]+@[^@!=]+![^@!=]+$`)
 
 // credentialsError means that nothing was sent for want of credentials.
 type credentialsError struct{ err error }
