@@ -3,8 +3,6 @@ package capacity
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/muster-sh/muster/capacity/topology"
 )
 
@@ -88,7 +86,7 @@ func (r *rivals) consider(e *entry, other *Pod) {
 	note(&r.domains, e.Object.Labels, over.apart)
 	switch {
 	case r.provided && twins(p, other):
-	case !r.provided || other.Priority >= p.Priority && r.comesBefore(other.UID, p.UID):
+	case !r.provided || other.Priority >= p.Priority && r.comesBefore(other, p):
 		note(&r.tilted, e.Object.Labels, over.tilts)
 	default:
 		note(&r.domains, e.Object.Labels, over.tilts)
@@ -117,12 +115,15 @@ func (r *rivals) over(other *Pod) rivalry {
 type rivalry struct{ apart, tilts []string }
 
 // comesBefore says whether the last plan has a pod take its place before another one, or before all that it found no place
-// for. The plan judged each pod's spread among those that came before it. Only one of two waits for the other, so that no two
-// wait for each other.
-func (l *Live) comesBefore(first, second types.UID) bool {
-	turn, expected := l.turns[first]
-	later, too := l.turns[second]
-	return expected && (!too || turn < later)
+// for. The plan judged each pod's spread among those that came before it, and on machines to come among those that are no less
+// important. Only one of two waits for the other, so that no two wait for each other.
+func (l *Live) comesBefore(first, second *Pod) bool {
+	turn, expected := l.turns[first.UID]
+	later, too := l.turns[second.UID]
+	if !expected || !too {
+		return !too && (expected || first.Priority > second.Priority)
+	}
+	return turn < later
 }
 
 func (c *company) keepPorts(e *entry) {

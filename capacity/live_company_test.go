@@ -107,6 +107,22 @@ func TestAPodWaitsForThoseWhoseSpreadItWouldTilt(t *testing.T) {
 	}
 }
 
+// The machines of two pods have come, and no plan was made since. On machines to come the plan judged the spread of the more
+// important one as if the other were not there.
+func TestAPodWaitsOnItsMachineForTheSpreadOfAMoreImportantOne(t *testing.T) {
+	s := companyScene(makePod("a", "cpu", "1"))
+	spreads := withPriority(spreadEvenly(labelled(makePod("spreads", "cpu", "1"), "web"), corev1.LabelTopologyZone, "web"), 5)
+	counted := labelled(makePod("counted", "cpu", "1"), "web")
+	s.pods(unscheduled(spreads, corev1.PodReasonUnschedulable), unscheduled(counted, corev1.PodReasonUnschedulable))
+	s.SetClaim(makeClaim("pool-000", "second", "spreads"))
+	s.SetClaim(makeClaim("pool-001", "third", "counted"))
+	require.Equal(t, "third", s.place(counted, "second", "third").Node, "in another zone")
+	s.SetClaim(makeClaim("pool-001", "first", "counted"))
+	require.Empty(t, s.place(counted, "first", "second").Node)
+	require.Equal(t, "second", s.place(spreads, "first", "second").Node)
+	require.Equal(t, "first", s.place(counted, "first", "second").Node)
+}
+
 // Two pods that nobody can tell apart take a port each, and one of them has a machine of its own on the way: it leaves the
 // node to the other.
 func TestAPodWithAMachineOnTheWayLeavesTheNodeToItsTwin(t *testing.T) {
