@@ -80,7 +80,7 @@ func newRig(t *testing.T) *rig {
 	r.cluster.Allow(enough())
 	r.cluster.Put(pvesim.VM{ID: templateID, Host: "pve1", Template: true, Config: map[string]string{"name": "k8s", "tags": "golden",
 		"cores": "2", "memory": "2048", "scsi0": "shared:base-9000-disk-0,size=10G", "smbios1": "uuid=00000000-0000-4000-8000-000000000000"}})
-	r.server = httptest.NewUnstartedServer(r.cluster)
+	r.server = providertest.Certified(httptest.NewUnstartedServer(r.cluster))
 	r.server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that trust nobody hang up
 	r.server.StartTLS()
 	t.Cleanup(r.server.Close)
@@ -140,25 +140,34 @@ func TestProxmoxKeepsTheContract(t *testing.T) {
 }
 
 func keepsTheContract(t *testing.T, newRig func(*testing.T) *rig) {
-	providertest.Run(t, func(t *testing.T) providertest.Backend {
+	providertest.Run(t, func(t *testing.T) providertest.Backend { return newRig(t).backend(t) })
+	providertest.RunWire(t, func(t *testing.T) providertest.Backend {
 		r := newRig(t)
-		imposter := map[string]string{"name": "std-001", "tags": "muster", "scsi0": "shared:x", "description": `muster: {"provider":"px","claim":"std-001",` +
-			`"uid":"another-uid","attempt":1,"pool":"std","shape":"m","stage":"made"}`}
-		return providertest.Backend{
-			Provider: r.provider(t), Wire: r.wire, Advance: r.advance, Count: r.count, Rotate: r.rotate, Secrets: []string{canary, canaryUserData},
-			Blind: func() {
-				rights := enough()
-				rights["/pool/"+pool] = []string{"VM.Allocate", "VM.PowerMgmt"}
-				r.cluster.Allow(rights)
-			},
-			Foreign: map[string]func() (provider.ID, func() bool){
-				"a VM outside our range":     r.foreign(pvesim.VM{ID: 100, Host: "pve1", Running: true, Pool: pool, Config: map[string]string{"name": "db"}}),
-				"a VM inside our range":      r.foreign(pvesim.VM{ID: 1500, Host: "pve2", Running: true, Pool: pool, Config: map[string]string{"name": "std-001"}}),
-				"a template in our range":    r.foreign(pvesim.VM{ID: 1501, Host: "pve2", Template: true, Pool: pool, Config: imposter}),
-				"our name, another identity": r.foreign(pvesim.VM{ID: 1502, Host: "pve2", Running: true, Pool: pool, Config: imposter}),
-				"a VM being cloned by others": r.foreign(pvesim.VM{ID: 1503, Host: "pve2", Pool: pool,
-					Config: map[string]string{"description": "restored\n"}}),
-			},
-		}
+		r.wire.Base = providertest.Direct{Handler: r.cluster}
+		b := r.backend(t)
+		b.Wire = r.wire
+		return b
 	})
+}
+
+// backend is the rig for the suite of all providers.
+func (r *rig) backend(t *testing.T) providertest.Backend {
+	imposter := map[string]string{"name": "std-001", "tags": "muster", "scsi0": "shared:x", "description": `muster: {"provider":"px","claim":"std-001",` +
+		`"uid":"another-uid","attempt":1,"pool":"std","shape":"m","stage":"made"}`}
+	return providertest.Backend{
+		Provider: r.provider(t), Advance: r.advance, Count: r.count, Rotate: r.rotate, Secrets: []string{canary, canaryUserData},
+		Blind: func() {
+			rights := enough()
+			rights["/pool/"+pool] = []string{"VM.Allocate", "VM.PowerMgmt"}
+			r.cluster.Allow(rights)
+		},
+		Foreign: map[string]func() (provider.ID, func() bool){
+			"a VM outside our range":     r.foreign(pvesim.VM{ID: 100, Host: "pve1", Running: true, Pool: pool, Config: map[string]string{"name": "db"}}),
+			"a VM inside our range":      r.foreign(pvesim.VM{ID: 1500, Host: "pve2", Running: true, Pool: pool, Config: map[string]string{"name": "std-001"}}),
+			"a template in our range":    r.foreign(pvesim.VM{ID: 1501, Host: "pve2", Template: true, Pool: pool, Config: imposter}),
+			"our name, another identity": r.foreign(pvesim.VM{ID: 1502, Host: "pve2", Running: true, Pool: pool, Config: imposter}),
+			"a VM being cloned by others": r.foreign(pvesim.VM{ID: 1503, Host: "pve2", Pool: pool,
+				Config: map[string]string{"description": "restored\n"}}),
+		},
+	}
 }

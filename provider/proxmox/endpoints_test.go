@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/providertest"
 	"github.com/muster-sh/muster/provider/proxmox"
 	"github.com/muster-sh/muster/provider/proxmox/pvesim"
 )
@@ -65,7 +66,7 @@ func doors(t *testing.T) (*rig, *door, *door) {
 	r := newRig(t)
 	open := func() *door {
 		d := &door{cluster: r.cluster}
-		d.server = httptest.NewUnstartedServer(d)
+		d.server = providertest.Certified(httptest.NewUnstartedServer(d))
 		d.server.Config.ErrorLog = r.server.Config.ErrorLog
 		d.server.StartTLS() // with the certificate that r.server has
 		t.Cleanup(d.server.Close)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"time"
 
@@ -48,10 +49,12 @@ func (a *actor) step(t *testing.T, r *rig, p *proxmox.Provider, killed bool) {
 	}
 	res := lifecycle.Step(a.claim, o, r.now())
 	require.NoError(t, res.Err)
-	text, err := json.Marshal(res.Claim)
-	require.NoError(t, err)
-	a.claim = &v1alpha1.NodeClaim{}
-	require.NoError(t, json.Unmarshal(text, a.claim))
+	if !reflect.DeepEqual(a.claim, res.Claim) { // through the API server, whose times keep less
+		text, err := json.Marshal(res.Claim)
+		require.NoError(t, err)
+		a.claim = &v1alpha1.NodeClaim{}
+		require.NoError(t, json.Unmarshal(text, a.claim))
+	}
 	a.outcome, a.fresh = nil, false
 	if killed {
 		a.sight, a.asked = lifecycle.Sighting{}, time.Time{}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -27,12 +26,9 @@ import (
 // through the wire. Base of the wire has to be an Exchange.
 func (r *Rack) OverTheWire(t *testing.T, wire *providertest.Wire) {
 	t.Helper()
-	server := httptest.NewServer(apiServer{r.Objects})
-	t.Cleanup(server.Close)
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	wire.Base.(*Exchange).Connect(server.URL, transport)
-	c, err := client.New(&rest.Config{Host: server.URL, Transport: wire, QPS: -1}, client.Options{Scheme: scheme(t), Mapper: mapper()})
+	const url = "http://api.example"
+	wire.Base.(*Exchange).Connect(url, providertest.Direct{Handler: apiServer{r.Objects}})
+	c, err := client.New(&rest.Config{Host: url, Transport: wire, QPS: -1}, client.Options{Scheme: scheme(t), Mapper: mapper()})
 	require.NoError(t, err)
 	r.Use(&objects.API{Client: c})
 }

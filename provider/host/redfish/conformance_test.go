@@ -23,6 +23,8 @@ type room struct {
 	clock *hosttest.Clock
 	wire  *providertest.Wire // between Muster and all of them
 	turns int                // of the credentials
+	// direct has no connections between the wire and the BMCs.
+	direct bool
 }
 
 func (r *room) IsOn(name string) bool { return r.sims[name].IsOn() }
@@ -36,6 +38,10 @@ func (r *room) add(n int, p redfishsim.Personality) *v1alpha1.Host {
 
 func (r *room) put(h *v1alpha1.Host, sim *redfishsim.BMC) {
 	r.sims[h.Name] = sim
+	if r.direct {
+		r.bmcs[h.Name] = clientOf(r.t, r.wire, "https://"+h.Name+".example", providertest.Direct{Handler: sim}, r.keys, r.clock, "")
+		return
+	}
 	r.bmcs[h.Name] = connectBy(r.t, r.wire, sim, r.keys, r.clock, "")
 }
 
@@ -52,7 +58,12 @@ func (r *room) rotate() {
 // rackOf is a rack whose hosts have this personality's BMCs.
 func rackOf(t *testing.T, hosts int, p redfishsim.Personality) (*hosttest.Rack, *room) {
 	t.Helper()
-	r := &room{t: t, sims: map[string]*redfishsim.BMC{}, bmcs: map[string]*redfish.BMC{}, keys: map[string]string{"username": "root", "password": canary},
+	return rackBy(t, hosts, p, false)
+}
+
+func rackBy(t *testing.T, hosts int, p redfishsim.Personality, direct bool) (*hosttest.Rack, *room) {
+	t.Helper()
+	r := &room{t: t, direct: direct, sims: map[string]*redfishsim.BMC{}, bmcs: map[string]*redfish.BMC{}, keys: map[string]string{"username": "root", "password": canary},
 		wire: &providertest.Wire{Base: &hosttest.Exchange{}}}
 	rack := hosttest.NewRack(hosttest.SwitchFunc(func(_ context.Context, h *v1alpha1.Host) (host.Switch, error) {
 		return redfish.Switch{BMC: r.bmcs[h.Name], System: h.Spec.Power.System, UUID: h.Spec.SystemUUID}, nil
@@ -64,8 +75,8 @@ func rackOf(t *testing.T, hosts int, p redfishsim.Personality) (*hosttest.Rack, 
 	return rack, r
 }
 
-func backend(t *testing.T, hosts int, p redfishsim.Personality) (providertest.Backend, *hosttest.Rack, *room) {
-	rack, room := rackOf(t, hosts, p)
+func backend(t *testing.T, hosts int, p redfishsim.Personality, direct bool) (providertest.Backend, *hosttest.Rack, *room) {
+	rack, room := rackBy(t, hosts, p, direct)
 	rack.Keeper.Rules.Idle, rack.Keeper.Rules.Watch = 4*time.Hour, 20*time.Minute // fewer handshakes
 	b := hosttest.Backend(t, rack, room, func(name string) *v1alpha1.Host {
 		h := hosttest.Host(99, v1alpha1.Power{Interface: v1alpha1.PowerRedfish, Address: "https://bmc.example"})
@@ -81,7 +92,7 @@ func TestTheProviderKeepsTheContractOverRedfish(t *testing.T) {
 	for name, p := range map[string]redfishsim.Personality{"iLO 5": redfishsim.ILO5(), "iDRAC 9": redfishsim.IDRAC9()} {
 		t.Run(name, func(t *testing.T) {
 			providertest.Run(t, func(t *testing.T) providertest.Backend {
-				b, _, _ := backend(t, hosttest.SuiteHosts, p)
+				b, _, _ := backend(t, hosttest.SuiteHosts, p, false)
 				return b
 			})
 		})
@@ -91,7 +102,7 @@ func TestTheProviderKeepsTheContractOverRedfish(t *testing.T) {
 // Every request of every verb, to the API server or to a BMC, is broken in every way.
 func TestTheProviderKeepsTheContractOverABadWire(t *testing.T) {
 	providertest.RunWire(t, func(t *testing.T) providertest.Backend {
-		b, rack, room := backend(t, hosttest.WireHosts, redfishsim.Quanta())
+		b, rack, room := backend(t, hosttest.WireHosts, redfishsim.Quanta(), true)
 		rack.OverTheWire(t, room.wire)
 		b.Provider, b.Wire = rack.Provider, room.wire
 		return b

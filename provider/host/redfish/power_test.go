@@ -3,6 +3,7 @@ package redfish_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -51,12 +52,18 @@ func connect(t *testing.T, sim *redfishsim.BMC, keys map[string]string, clock *h
 
 // connectBy has the BMC be one of those behind a wire.
 func connectBy(t *testing.T, wire *providertest.Wire, sim *redfishsim.BMC, keys map[string]string, clock *hosttest.Clock, auth v1alpha1.Auth) *redfish.BMC {
-	server := httptest.NewTLSServer(sim)
+	server := providertest.Certified(httptest.NewUnstartedServer(sim))
+	server.StartTLS()
 	t.Cleanup(server.Close)
 	transport, err := dial.Transport(&v1alpha1.TLS{Fingerprint: dial.Fingerprint(server.Certificate())})
 	require.NoError(t, err)
 	t.Cleanup(transport.CloseIdleConnections)
-	wire.Base.(*hosttest.Exchange).Connect(server.URL, transport)
+	return clientOf(t, wire, server.URL, transport, keys, clock, auth)
+}
+
+// clientOf is a client of the BMC that answers at this URL.
+func clientOf(t *testing.T, wire *providertest.Wire, url string, by http.RoundTripper, keys map[string]string, clock *hosttest.Clock, auth v1alpha1.Auth) *redfish.BMC {
+	wire.Base.(*hosttest.Exchange).Connect(url, by)
 	read := func(context.Context) (map[string][]byte, error) {
 		out := map[string][]byte{}
 		for k, v := range keys {
@@ -64,7 +71,7 @@ func connectBy(t *testing.T, wire *providertest.Wire, sim *redfishsim.BMC, keys 
 		}
 		return out, nil
 	}
-	bmc := redfish.New(redfish.Config{Endpoint: server.URL, Auth: auth, Transport: wire,
+	bmc := redfish.New(redfish.Config{Endpoint: url, Auth: auth, Transport: wire,
 		Credentials: &dial.Credentials{Read: read, Now: clock.Now}})
 	t.Cleanup(func() { bmc.Close(context.Background()) })
 	return bmc
