@@ -108,9 +108,12 @@ type Provider interface {
 	// that the claim has no machine any more, after a complete look.
 	Delete(ctx context.Context, m Machine) error
 
-	// Stop takes the power of a running machine away and leaves all else as it is: its disks, its identity, its claim. It
-	// returns before that is done and is called again until it answers with StatePending, which says that the machine is
-	// proven off; of one that is off it changes nothing. Create, called with the attempt that the machine has, then starts
+	// Stop has a running machine go off and leaves all else as it is: its disks, its identity, its claim. Where its operating
+	// system can be asked, it is asked to shut down first, since the disks are used again; after a time of the backend's own its
+	// power is taken away. Stop returns before that is done and is called again until it answers with StatePending, which says
+	// that the machine is proven off and that no order to stop is under way any more which might still strike; of one that is
+	// off it changes nothing. It does not begin anew with each call, nor with another process: an order that is under way,
+	// whoever gave it, is waited for. Create, called with the attempt that the machine has, then starts
 	// it again: both together are a restart, and each step of it can be repeated. It verifies what Delete verifies.
 	// ErrNotFound as for Delete; ErrBusy means that it is being made or given back; ErrRefused also that these machines can
 	// not be switched off from outside. Neither touched it. After ErrUnknown it is called again.

@@ -86,6 +86,16 @@ type Proxmox struct {
 	// +optional
 	Networks []ProxmoxNetwork `json:"networks,omitempty"`
 
+	// shutdownTimeout is how long the guest of a machine that is restarted or kept has to shut down before its power is taken away; 0s
+	// takes it at once. A machine that is destroyed is not asked to shut down.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="shutdownTimeout must be 0s, or at least 1s and at most 1h"
+	// +kubebuilder:default="3m"
+	// +optional
+	ShutdownTimeout *metav1.Duration `json:"shutdownTimeout,omitempty"`
+
 	// tags are put on machines beside the template's and Muster's own.
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(t, t.matches('^[a-z0-9_][a-z0-9_+.-]*$') && !t.startsWith('muster'))",message="a tag has lower-case letters, digits and _-+. and does not begin with muster"

@@ -1038,6 +1038,11 @@ func (in *Proxmox) DeepCopyInto(out *Proxmox) {
 		*out = make([]ProxmoxNetwork, len(*in))
 		copy(*out, *in)
 	}
+	if in.ShutdownTimeout != nil {
+		in, out := &in.ShutdownTimeout, &out.ShutdownTimeout
+		*out = new(metav1.Duration)
+		**out = **in
+	}
 	if in.Tags != nil {
 		in, out := &in.Tags, &out.Tags
 		*out = make([]string, len(*in))

@@ -2,17 +2,19 @@ package proxmox
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
-
-	"k8s.io/apimachinery/pkg/types"
+	"strconv"
 
 	"github.com/muster-sh/muster/provider"
 )
 
-// proveAbsent is ErrNotFound, unless a clone may still begin or run that would be this claim's machine.
-func (p *Provider) proveAbsent(ctx context.Context, op string, uid types.UID) error {
-	if w := p.workFor(uid); w != nil {
+// proveAbsent is ErrNotFound, unless a clone may still begin or run that would be this claim's machine, or its number is in use
+// although no listing has it.
+func (p *Provider) proveAbsent(ctx context.Context, op string, m provider.Machine) error {
+	if w := p.workFor(m.ClaimUID); w != nil {
 		running, _, err := p.settle(ctx, w.vmid)
 		switch {
 		case err != nil:
@@ -28,7 +30,50 @@ func (p *Provider) proveAbsent(ctx context.Context, op string, uid types.UID) er
 	if err := p.noStrayClones(ctx, op); err != nil {
 		return err
 	}
+	if m.ProviderID != "" { // it was there once
+		if err := p.notHidden(ctx, op, m.ID); err != nil {
+			return err
+		}
+	}
 	return &provider.Error{Op: op, Kind: provider.ErrNotFound}
+}
+
+// notHidden asks for the number by itself: whether one is in use is told to everybody, while listings leave out what a token may
+// not see, and it may have lost that right since its permissions were read.
+func (p *Provider) notHidden(ctx context.Context, op string, id provider.ID) error {
+	vmid, err := strconv.Atoi(string(id))
+	if err != nil || !p.inRange(vmid) {
+		return nil
+	}
+	v, err := p.look(ctx)
+	if err != nil {
+		return err
+	}
+	if v.guest(vmid) != nil {
+		return nil // somebody else's, or on its way to another claim: it was read
+	}
+	var free number
+	err = p.client.get(ctx, op, fmt.Sprintf("/cluster/nextid?vmid=%d", vmid), &free)
+	switch {
+	case err == nil && int(free) == vmid:
+		return nil
+	case inUse(err):
+		p.viewing.Lock()
+		p.rights, p.view = nil, nil
+		p.viewing.Unlock()
+		return &provider.Error{Op: op, Kind: provider.ErrUnknown, Err: fmt.Errorf("number %d is in use, and no VM with it is listed", vmid),
+			Hint: blindHint}
+	case err == nil:
+		err = fmt.Errorf("asked about number %d and was told of %d", vmid, int(free))
+	}
+	return unsure(op, err)
+}
+
+// inUse says that an answer refuses the number.
+func inUse(err error) bool {
+	var e *provider.Error
+	var a *answerError
+	return errors.As(err, &e) && errors.As(e.Err, &a) && a.genuine && a.status == http.StatusBadRequest && a.fields["vmid"] != ""
 }
 
 // noStrayClones asks the hosts for machines being made that this process does not know: by a Muster that was killed. Whose

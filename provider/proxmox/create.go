@@ -40,7 +40,7 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Mac
 	var failed *cloneError
 	switch {
 	case r.Joined && errors.Is(err, errAbsent):
-		return provider.Machine{}, p.proveAbsent(ctx, op, r.ClaimUID)
+		return provider.Machine{}, p.proveAbsent(ctx, op, provider.Machine{ID: r.ID, ClaimUID: r.ClaimUID})
 	case r.Joined && err == nil:
 		return p.joined(ctx, op, r, f)
 	case errors.As(err, &failed):

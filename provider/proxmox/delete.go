@@ -82,10 +82,11 @@ func (p *Provider) absent(ctx context.Context, op string, m provider.Machine) er
 			delete(p.known, vmid)
 			delete(p.deleting, vmid)
 			delete(p.started, vmid)
+			delete(p.asked, vmid)
 		}
 		p.mu.Unlock()
 	}
-	gone := p.proveAbsent(ctx, op, m.ClaimUID)
+	gone := p.proveAbsent(ctx, op, m)
 	if errors.Is(gone, provider.ErrNotFound) {
 		if err := p.sweep(ctx, op, v, m); err != nil {
 			return err
@@ -116,14 +117,23 @@ func (p *Provider) othersAt(vmid int, m provider.Machine) bool {
 	return reserved && o.uid != m.ClaimUID || w != nil && w.uid != m.ClaimUID
 }
 
-// remove takes a machine that is ours one step nearer to its end.
+// remove takes a machine that is ours one step nearer to its end. The disks of one that is kept are used again: it is shut down as
+// for a restart.
 func (p *Provider) remove(ctx context.Context, op string, f *found) error {
+	if f.mark.Keep && f.work == nil {
+		if err := p.adopt(ctx, op, f); err != nil {
+			return err
+		}
+	}
 	switch {
 	case f.work != nil && f.work.what != "start":
 		return nil // what is under way comes to its end first
 	case f.row.Lock != "" && f.status != "running":
 		return &provider.Error{Op: op, Kind: provider.ErrBusy, Err: fmt.Errorf("VM is locked (%s)", f.row.Lock),
 			Hint: fmt.Sprintf("if nothing works on it any more: qm unlock %d", f.row.vmid())}
+	case f.status == "running" && f.work == nil && f.mark.Keep:
+		_, err := p.powerOff(ctx, f)
+		return err
 	case f.status == "running" || f.work != nil:
 		_, err := p.act(ctx, f, "stop", http.MethodPost, "/status/stop", nil)
 		return err
@@ -155,5 +165,6 @@ func (p *Provider) keep(ctx context.Context, f *found) error {
 	delete(p.reserved, f.row.vmid())
 	delete(p.deleting, f.row.vmid())
 	delete(p.started, f.row.vmid())
+	delete(p.asked, f.row.vmid())
 	return nil
 }

@@ -177,7 +177,7 @@ func (p *Provider) Get(ctx context.Context, m provider.Machine) (provider.Machin
 	defer p.claims.lock(string(m.ClaimUID))()
 	f, err := p.observe(ctx, m.ClaimUID, m.ID)
 	if errors.Is(err, errAbsent) {
-		return provider.Machine{}, p.proveAbsent(ctx, op, m.ClaimUID)
+		return provider.Machine{}, p.proveAbsent(ctx, op, m)
 	}
 	if err != nil {
 		return provider.Machine{}, err

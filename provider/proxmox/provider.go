@@ -61,6 +61,7 @@ type Provider struct {
 	reserved map[int]owner
 	known    map[int]knownMark
 	started  map[int]owner
+	asked    map[int]shutdown // whose guest was asked to shut down
 	deleting map[int]owner
 	storages map[int]knownTemplate
 	uploaded map[int]owner // whose image is where it belongs, and not yet in its drive
@@ -84,7 +85,7 @@ func New(c Config) (*Provider, error) {
 		c.Pause = 200 * time.Millisecond
 	}
 	return &Provider{config: c, spec: c.Spec, client: newClient(newEndpoints(c), c.Credentials, c.Pause), now: c.Now,
-		works: map[int]*work{}, reserved: map[int]owner{}, known: map[int]knownMark{}, started: map[int]owner{},
+		works: map[int]*work{}, reserved: map[int]owner{}, known: map[int]knownMark{}, started: map[int]owner{}, asked: map[int]shutdown{},
 		deleting: map[int]owner{}, storages: map[int]knownTemplate{}, uploaded: map[int]owner{}}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 )
@@ -20,6 +21,9 @@ func checkSpec(s *v1alpha1.Proxmox) error {
 		return fmt.Errorf("proxmox.networks is required with netboot: a machine boots from its first network")
 	case s.Join != nil && s.CloudInit != nil:
 		return fmt.Errorf("proxmox: join and cloudInit exclude each other")
+	}
+	if d := s.ShutdownTimeout; d != nil && d.Duration != 0 && (d.Duration < time.Second || d.Duration > time.Hour) {
+		return fmt.Errorf("proxmox.shutdownTimeout %s: must be 0s, or at least 1s and at most 1h", d.Duration)
 	}
 	if s.Join != nil {
 		if err := checkJoin(s.Join); err != nil {

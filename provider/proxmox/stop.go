@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/muster-sh/muster/provider"
 )
 
-// Stop takes the power of a machine away. It is not reset: that a reset had any effect is nowhere to be seen, and a machine
-// that is off says so.
+// Stop has a machine shut down and, where its guest does not, its power taken away. It is not reset: that a reset had any
+// effect is nowhere to be seen, and a machine that is off says so.
 func (p *Provider) Stop(ctx context.Context, m provider.Machine) (provider.Machine, error) {
 	op := fmt.Sprintf("stop VM %s of claim %s", m.ID, m.ClaimUID)
 	if err := over(ctx, op); err != nil {
@@ -42,16 +41,22 @@ func (p *Provider) nothingToStop(ctx context.Context, op string, m provider.Mach
 	if err := p.othersVM(ctx, op, v, m); err != nil {
 		return err
 	}
-	return p.proveAbsent(ctx, op, m.ClaimUID)
+	return p.proveAbsent(ctx, op, m)
 }
 
-// stop asks for power off, unless the machine is off or on its way there. From now on it is no failure that it is.
+// stop takes the power off, unless the machine is off or on its way there. From now on it is no failure that it is.
 func (p *Provider) stop(ctx context.Context, op string, f *found) (provider.Machine, error) {
 	busy := func(why string) error { return &provider.Error{Op: op, Kind: provider.ErrBusy, Err: errors.New(why)} }
-	switch {
-	case p.machine(f).State == provider.StateDeleting:
+	if p.machine(f).State == provider.StateDeleting {
 		return provider.Machine{}, busy("it is being given back")
-	case f.work != nil && f.work.what == "stop":
+	}
+	if f.work == nil {
+		if err := p.adopt(ctx, op, f); err != nil {
+			return provider.Machine{}, err
+		}
+	}
+	switch {
+	case f.work != nil && f.work.stops():
 		return p.machine(f), nil
 	case f.work != nil:
 		return provider.Machine{}, busy("its " + f.work.what + " is under way")
@@ -60,9 +65,12 @@ func (p *Provider) stop(ctx context.Context, op string, f *found) (provider.Mach
 	}
 	p.mu.Lock()
 	delete(p.started, f.row.vmid())
+	if f.status != "running" {
+		delete(p.asked, f.row.vmid())
+	}
 	p.mu.Unlock()
 	if f.status == "running" {
-		return p.act(ctx, f, "stop", http.MethodPost, "/status/stop", nil)
+		return p.powerOff(ctx, f)
 	}
 	return p.machine(f), nil
 }

@@ -190,9 +190,10 @@ func (p *Provider) permissions(ctx context.Context) (rights, error) {
 
 // blind is the error for a look that proves nothing.
 func blind(op string) error {
-	return &provider.Error{Op: op, Kind: provider.ErrUnknown,
-		Hint: "the token may not see all machines: give its role VM.Audit on the pool, or on /vms"}
+	return &provider.Error{Op: op, Kind: provider.ErrUnknown, Hint: blindHint}
 }
+
+const blindHint = "the token may not see all machines: give its role VM.Audit on the pool, or on /vms"
 
 // old is for how long a clone whose answer was lost may still begin: pveproxy gives a host 30 s.
 const old = 35 * time.Second

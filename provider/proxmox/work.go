@@ -16,7 +16,7 @@ type owner struct {
 // work is a task of ours that has not been seen to end. A restart forgets it; the VM's own lock and notes then say enough.
 type work struct {
 	owner
-	what    string // clone, create, upload, start, stop, destroy or resize
+	what    string // clone, create, upload, start, shutdown, stop, destroy or resize
 	vmid    int
 	claim   string
 	cluster types.UID
@@ -54,17 +54,22 @@ func (p *Provider) settle(ctx context.Context, vmid int) (running *work, failure
 		return w, "", nil
 	}
 	p.finish(w)
-	if v.failure == "" {
-		p.mu.Lock()
-		switch w.what {
-		case "start":
-			if w.id.kind != "hastart" { // the high-availability manager only took the order
-				p.started[vmid] = w.owner
-			}
-		case "upload":
-			p.uploaded[vmid] = w.owner
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case w.what == "shutdown":
+		p.shutDown(w, v)
+	case v.failure != "":
+	case w.what == "start":
+		delete(p.asked, vmid)
+		if w.id.kind != "hastart" { // the high-availability manager only took the order
+			p.started[vmid] = w.owner
 		}
-		p.mu.Unlock()
+	case w.what == "upload":
+		p.uploaded[vmid] = w.owner
+	}
+	if w.stops() {
+		return nil, "", nil // whether it is off is read, and where it is not it is asked for again
 	}
 	return nil, v.failure, nil
 }
@@ -99,6 +104,7 @@ func (p *Provider) forget(vmid int) {
 	delete(p.reserved, vmid)
 	delete(p.known, vmid)
 	delete(p.started, vmid)
+	delete(p.asked, vmid)
 	delete(p.deleting, vmid)
 	delete(p.uploaded, vmid)
 }

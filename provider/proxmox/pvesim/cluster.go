@@ -32,8 +32,10 @@ type VM struct {
 	// HA says that the high-availability manager starts and stops the VM, some seconds after it was asked to.
 	HA     bool
 	Config map[string]string
-	Starts int
-	Stops  int
+	// Deaf says that the guest does not shut down when it is asked to; Hidden that no listing has it.
+	Deaf, Hidden bool
+	// Starts and Stops are how often it came on and went off, and Shutdowns how many of the latter the guest did itself.
+	Starts, Stops, Shutdowns int
 	// seen is when pvestatd first reported it: until then listings know neither its name nor its status.
 	seen time.Time
 }
@@ -240,6 +242,7 @@ type task struct {
 	upid, host, kind, id string
 	ends                 time.Time
 	exit                 string // empty while it runs
+	locks                bool   // it holds the lock of its guest
 	end                  func() string
 }
 

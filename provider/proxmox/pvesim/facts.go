@@ -35,12 +35,14 @@ var vmSettings = map[string]Kind{"name": Text, "cores": Integer, "sockets": Inte
 var Operations = []Operation{
 	{Method: "GET", Path: "/version"},
 	{Method: "GET", Path: "/cluster/resources", Parameters: map[string]Kind{"type": Text}},
+	{Method: "GET", Path: "/cluster/nextid", Parameters: map[string]Kind{"vmid": Integer}},
 	{Method: "GET", Path: "/access/permissions", Parameters: map[string]Kind{"path": Text}},
 	{Method: "GET", Path: "/nodes/{node}/qemu/{vmid}/config"},
 	{Method: "PUT", Path: "/nodes/{node}/qemu/{vmid}/config", Parameters: vmSettings},
 	{Method: "GET", Path: "/nodes/{node}/qemu/{vmid}/status/current"},
 	{Method: "POST", Path: "/nodes/{node}/qemu/{vmid}/status/start", Parameters: map[string]Kind{"timeout": Integer}},
 	{Method: "POST", Path: "/nodes/{node}/qemu/{vmid}/status/stop", Parameters: map[string]Kind{"timeout": Integer}},
+	{Method: "POST", Path: "/nodes/{node}/qemu/{vmid}/status/shutdown", Parameters: map[string]Kind{"timeout": Integer, "forceStop": Flag}},
 	{Method: "PUT", Path: "/nodes/{node}/qemu/{vmid}/resize", Parameters: map[string]Kind{"disk": Text, "size": Text, "digest": Text},
 		Required: []string{"disk", "size"}},
 	{Method: "POST", Path: "/nodes/{node}/qemu/{vmid}/clone", Required: []string{"newid"}, Parameters: map[string]Kind{
@@ -54,7 +56,7 @@ var Operations = []Operation{
 		"content": Text, "filename": Text, "checksum": Text, "checksum-algorithm": Text, "tmpfilename": Text}},
 	{Method: "DELETE", Path: "/nodes/{node}/storage/{storage}/content/{volume}", Parameters: map[string]Kind{"delay": Integer}},
 	{Method: "GET", Path: "/nodes/{node}/network", Parameters: map[string]Kind{"type": Text}},
-	{Method: "GET", Path: "/nodes/{node}/tasks", Parameters: map[string]Kind{"source": Text, "typefilter": Text}},
+	{Method: "GET", Path: "/nodes/{node}/tasks", Parameters: map[string]Kind{"source": Text, "typefilter": Text, "vmid": Integer}},
 	{Method: "GET", Path: "/nodes/{node}/tasks/{upid}/status"},
 }
 

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // guest answers what is about one VM. Which permission is asked for, and in which order, is as PVE does it: without
@@ -51,6 +49,8 @@ func (c *Cluster) guest(o *Operation, at, parameters map[string]string) answer {
 		return c.power(vm, true)
 	case "POST /nodes/{node}/qemu/{vmid}/status/stop":
 		return c.power(vm, false)
+	case "POST /nodes/{node}/qemu/{vmid}/status/shutdown":
+		return c.shutdown(vm, parameters)
 	case "PUT /nodes/{node}/qemu/{vmid}/resize":
 		return ok(c.run(vm.Host, "resize", at["vmid"], func() string {
 			vm.Config[parameters["disk"]] = "local-lvm:vm-disk-0,size=" + parameters["size"]
@@ -116,54 +116,6 @@ func (c *Cluster) configure(vm *VM, parameters map[string]string) answer {
 	}
 	return ok(nil)
 }
-
-func (c *Cluster) power(vm *VM, on bool) answer {
-	if on && !c.quorum {
-		return died("cluster not ready - no quorum?")
-	}
-	kind := map[bool]string{true: "qmstart", false: "qmstop"}[on]
-	if vm.HA {
-		return ok(c.run(vm.Host, map[bool]string{true: "hastart", false: "hastop"}[on], strconv.Itoa(vm.ID), func() string {
-			vm.HA = false
-			t := c.tasks[c.power(vm, on).data.(string)]
-			vm.HA, t.ends = true, c.Now().Add(managed)
-			return "OK"
-		}))
-	}
-	return ok(c.run(vm.Host, kind, strconv.Itoa(vm.ID), func() string {
-		switch {
-		case c.vms[vm.ID] != vm:
-			return fmt.Sprintf("Configuration file 'nodes/%s/qemu-server/%d.conf' does not exist", vm.Host, vm.ID)
-		case on && vm.Template:
-			return "you can't start a vm if it's a template"
-		case on && vm.Config["lock"] != "":
-			return fmt.Sprintf("can't lock file '/var/lock/qemu-server/lock-%d.conf' - got timeout", vm.ID)
-		case on && vm.Running:
-			return fmt.Sprintf("VM %d already running", vm.ID)
-		case on && c.missing(vm) != "":
-			return c.missing(vm)
-		case on:
-			vm.Starts++
-		case vm.Running:
-			vm.Stops++
-		}
-		vm.Running = on
-		return "OK"
-	}))
-}
-
-// missing is a volume of a drive that is not there.
-func (c *Cluster) missing(vm *VM) string {
-	for _, name := range slices.Sorted(maps.Keys(vm.Config)) {
-		if why := c.drive(vm, vm.Config[name]); why != "" && driveName.MatchString(name) {
-			return why
-		}
-	}
-	return ""
-}
-
-// managed is how long the high-availability manager takes to do what it was asked for.
-const managed = 10 * time.Second
 
 func (c *Cluster) destroy(vm *VM, purge bool) answer {
 	switch {

@@ -184,6 +184,8 @@ func (c *Cluster) route(method, path string, parameters map[string]string) answe
 		return ok(map[string]any{"version": "9.2.4", "release": "9.2", "repoid": "5e5ae681198514d4"})
 	case "/cluster/resources":
 		return ok(c.resources())
+	case "/cluster/nextid":
+		return c.nextID(parameters["vmid"])
 	case "/access/permissions":
 		return ok(c.rights)
 	case "/nodes/{node}/network":
@@ -191,7 +193,8 @@ func (c *Cluster) route(method, path string, parameters map[string]string) answe
 	case "/nodes/{node}/tasks":
 		var active []map[string]any
 		for _, t := range c.order {
-			if t.host == at["node"] && (parameters["typefilter"] == "" || t.kind == parameters["typefilter"]) {
+			if t.host == at["node"] && (parameters["typefilter"] == "" || t.kind == parameters["typefilter"]) &&
+				(parameters["vmid"] == "" || t.id == parameters["vmid"]) {
 				active = append(active, map[string]any{"upid": t.upid, "node": t.host, "type": t.kind, "id": t.id, "status": "RUNNING"})
 			}
 		}
@@ -206,6 +209,19 @@ func (c *Cluster) route(method, path string, parameters map[string]string) answe
 		return c.store(o, at, parameters)
 	}
 	return c.guest(o, at, parameters)
+}
+
+// nextID asserts that a number is free. Everybody is told, whatever they may see.
+func (c *Cluster) nextID(text string) answer {
+	id, err := strconv.Atoi(text)
+	if err != nil {
+		return answer{status: http.StatusNotImplemented, message: "the next number is not asked for: it would not be reserved"}
+	}
+	if c.vms[id] != nil {
+		return answer{status: http.StatusBadRequest, message: "Parameter verification failed.",
+			errors: map[string]string{"vmid": fmt.Sprintf("VM %d already exists", id)}}
+	}
+	return ok(text)
 }
 
 // bridges are those of a host that the token may use; of others nothing is told.
@@ -252,7 +268,7 @@ func (c *Cluster) resources() []map[string]any {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.vms)) {
-		if vm := c.vms[id]; c.mayVM(vm, "VM.Audit") {
+		if vm := c.vms[id]; !vm.Hidden && c.mayVM(vm, "VM.Audit") {
 			rows = append(rows, c.row(vm))
 		}
 	}
