@@ -42,6 +42,7 @@ type Cluster struct {
 
 	census  census
 	kinds   map[Subject]*Kind
+	groups  int
 	spreads map[string]*spreadGroup
 	company map[string]*companyGroup
 	rivals  map[string]*termGroup

@@ -14,8 +14,9 @@ type constraint struct {
 	selector            labels.Selector
 	labelKeys           []string
 	maxSkew, minDomains int32
-	honorsAffinity      bool // nodeAffinityPolicy: Honor, the default
-	honorsTaints        bool // nodeTaintsPolicy: Honor; Ignore is the default
+	honorsAffinity      bool   // nodeAffinityPolicy: Honor, the default
+	honorsTaints        bool   // nodeTaintsPolicy: Honor; Ignore is the default
+	text                string // of the selector
 }
 
 // constraints compiles those with one action. Where errs is nil those that do not parse are left out, else all are: the
@@ -36,7 +37,7 @@ func constraints(pod *corev1.Pod, action corev1.UnsatisfiableConstraintAction, e
 			continue
 		}
 		out = append(out, constraint{
-			key: c.TopologyKey, selector: selector, labelKeys: c.MatchLabelKeys,
+			key: c.TopologyKey, selector: selector, text: selectorText(selector), labelKeys: c.MatchLabelKeys,
 			maxSkew: c.MaxSkew, minDomains: orElse(c.MinDomains, 1),
 			honorsAffinity: orElse(c.NodeAffinityPolicy, corev1.NodeInclusionPolicyHonor) == corev1.NodeInclusionPolicyHonor,
 			honorsTaints:   orElse(c.NodeTaintsPolicy, corev1.NodeInclusionPolicyIgnore) == corev1.NodeInclusionPolicyHonor,
@@ -52,9 +53,9 @@ func orElse[T any](p *T, otherwise T) T {
 	return *p
 }
 
-// bound is the constraint's selector for pods with these labels: matchLabelKeys add a demand for the pod's own value of
-// each key that it has. A selector that is nil selects nothing, whatever the keys.
-func (c *constraint) bound(own Labels) labels.Selector {
+// bound is the constraint's selector for pods with these labels, and its text: matchLabelKeys add a demand for the pod's
+// own value of each key that it has. A selector that is nil selects nothing, whatever the keys.
+func (c *constraint) bound(own Labels) (selector labels.Selector, text string) {
 	merged := labels.Set{}
 	for _, key := range c.labelKeys {
 		if value, ok := own.Lookup(key); ok {
@@ -63,9 +64,10 @@ func (c *constraint) bound(own Labels) labels.Selector {
 	}
 	requirements, selectable := c.selector.Requirements()
 	if len(merged) == 0 || !selectable {
-		return c.selector
+		return c.selector, c.text
 	}
-	return labels.SelectorFromSet(merged).Add(requirements...)
+	selector = labels.SelectorFromSet(merged).Add(requirements...)
+	return selector, selectorText(selector)
 }
 
 // spreadKeys are the keys of several constraints, each once, in order: only nodes with all of them count.

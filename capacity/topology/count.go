@@ -9,16 +9,16 @@ import (
 )
 
 // spread is the group that a spread constraint counts; constraints that count alike share it.
-func (c *Cluster) spread(namespace string, selector labels.Selector, on *ground, rank int32) *spreadGroup {
-	id := appendText(nil, namespace)
-	id = appendText(id, selectorText(selector))
+func (c *Cluster) spread(namespace string, selector labels.Selector, text string, on *ground, rank int32) *spreadGroup {
+	id := appendText(make([]byte, 0, 128), namespace)
+	id = appendText(id, text)
 	id = binary.AppendUvarint(id, uint64(on.scope.index))
 	id = binary.AppendUvarint(id, uint64(on.key.index))
 	id = binary.AppendVarint(id, int64(rank))
 	if g := c.spreads[string(id)]; g != nil {
 		return g
 	}
-	g := &spreadGroup{ground: on, namespace: namespace, selector: selector, rank: rank}
+	g := &spreadGroup{groupID: c.newID(), ground: on, namespace: namespace, selector: selector, rank: rank}
 	c.spreads[string(id)] = g
 	c.spreadIndex.add([]string{namespace}, selector, g)
 	c.fill(g, []string{namespace}, selector, rank, g.selects)
@@ -34,7 +34,7 @@ func (c *Cluster) companyOf(terms []boundTerm) *companyGroup {
 	if g := c.company[string(id)]; g != nil {
 		return g
 	}
-	g := &companyGroup{terms: terms}
+	g := &companyGroup{groupID: c.newID(), terms: terms}
 	for i := range terms {
 		if k := c.key(terms[i].key); !slices.Contains(g.keys, k) {
 			g.keys = append(g.keys, k)
@@ -56,7 +56,7 @@ func (c *Cluster) rival(t boundTerm) *termGroup {
 	if g := c.rivals[t.id]; g != nil {
 		return g
 	}
-	g := &termGroup{term: t, key: c.key(t.key)}
+	g := &termGroup{groupID: c.newID(), term: t, key: c.key(t.key)}
 	c.rivals[t.id] = g
 	in := t.inNamespaces()
 	c.rivalIndex.add(in, t.selector, g)
@@ -100,7 +100,7 @@ func (c *Cluster) avoidance(t boundTerm) *avoidance {
 	if a := c.avoids[t.id]; a != nil {
 		return a
 	}
-	a := &avoidance{termGroup: termGroup{term: t, key: c.key(t.key)}}
+	a := &avoidance{termGroup: termGroup{groupID: c.newID(), term: t, key: c.key(t.key)}}
 	c.avoids[t.id] = a
 	in := t.inNamespaces()
 	c.avoidIndex.add(in, t.selector, a)

@@ -10,10 +10,22 @@ import (
 // its own there where scattered is set.
 type counter interface {
 	add(s *Site, n int32, scattered bool)
+	id() groupID
+}
+
+// groupID tells the groups of a Cluster apart.
+type groupID int
+
+func (n groupID) id() groupID { return n }
+
+func (c *Cluster) newID() groupID {
+	c.groups++
+	return groupID(c.groups)
 }
 
 // spreadGroup counts the pods that a spread constraint selects.
 type spreadGroup struct {
+	groupID
 	ground    *ground
 	namespace string
 	selector  labels.Selector
@@ -58,6 +70,7 @@ func (g *spreadGroup) least(minDomains int32) int32 {
 
 // companyGroup counts the pods that match all terms of a pod's affinity together.
 type companyGroup struct {
+	groupID
 	terms  []boundTerm
 	keys   []*topologyKey
 	counts []tally // by the index in keys
@@ -86,6 +99,7 @@ func (g *companyGroup) selects(all Namespaces, namespace string, pod Labels) boo
 
 // termGroup counts by domain the pods that an anti-affinity term matches, or else those that have the term.
 type termGroup struct {
+	groupID
 	term   boundTerm
 	key    *topologyKey
 	counts tally

@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"iter"
+
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 )
@@ -55,17 +57,28 @@ func (x *selectors[T]) add(namespaces []string, s labels.Selector, group T) {
 }
 
 // candidates are the groups that may match; each still has to be asked.
-func (x *selectors[T]) candidates(namespace string, pod Labels) []T {
-	var out []T
-	for _, within := range []string{namespace, anyNamespace} {
-		out = append(out, x.rest[within]...)
-		for key, value := range pod.All() {
-			if x.keys[key] {
-				out = append(out, x.byDemand[demand{within, key, value}]...)
+func (x *selectors[T]) candidates(namespace string, pod Labels) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, within := range [...]string{namespace, anyNamespace} {
+			if !yieldAll(x.rest[within], yield) {
+				return
+			}
+			for key, value := range pod.All() {
+				if x.keys[key] && !yieldAll(x.byDemand[demand{within, key, value}], yield) {
+					return
+				}
 			}
 		}
 	}
-	return out
+}
+
+func yieldAll[T any](list []T, yield func(T) bool) bool {
+	for _, x := range list {
+		if !yield(x) {
+			return false
+		}
+	}
+	return true
 }
 
 // census finds the populations that a selector may match.

@@ -19,22 +19,22 @@ func (c *Cluster) Kind(pod Subject) *Kind {
 
 // joinGroups finds the groups known so far that count the kind, and the terms that keep it away.
 func (c *Cluster) joinGroups(k *Kind, p *population) {
-	for _, g := range c.spreadIndex.candidates(p.namespace, p.labels) {
+	for g := range c.spreadIndex.candidates(p.namespace, p.labels) {
 		if g.selects(p) && k.subject.Rank <= g.rank {
 			k.counted = append(k.counted, g)
 		}
 	}
-	for _, g := range c.companyIndex.candidates(p.namespace, p.labels) {
+	for g := range c.companyIndex.candidates(p.namespace, p.labels) {
 		if g.selects(c.namespaces, p.namespace, p.labels) {
 			k.counted = append(k.counted, g)
 		}
 	}
-	for _, g := range c.rivalIndex.candidates(p.namespace, p.labels) {
+	for g := range c.rivalIndex.candidates(p.namespace, p.labels) {
 		if g.term.seeks(c.namespaces, p.namespace, p.labels) {
 			k.counted = append(k.counted, g)
 		}
 	}
-	for _, a := range c.avoidIndex.candidates(p.namespace, p.labels) {
+	for a := range c.avoidIndex.candidates(p.namespace, p.labels) {
 		c.keepAway(a, p, k)
 	}
 }
@@ -50,26 +50,27 @@ func (c *Cluster) keepAway(a *avoidance, p *population, k *Kind) {
 // bindRules binds the rules of the kind's own spec.
 func (c *Cluster) bindRules(k *Kind, p *population) {
 	r := k.subject.Rules
-	keys := spreadKeys(r.spread)
 	for i := range r.spread {
-		k.spreads = append(k.spreads, c.spreadCheck(k, &r.spread[i], keys, p))
+		k.spreads = append(k.spreads, c.spreadCheck(k, &r.spread[i], r.spreadKeys, p))
 	}
 	if len(r.affinity) > 0 {
 		k.company = append(k.company, c.companyCheck(r.affinity, p))
 	}
 	var own []avoidedCheck
+	var bound []boundTerm
 	for i := range r.anti {
-		own = append(own, avoidedCheck{c.rival(r.anti[i].bound(p.namespace)), AntiAffinity})
+		bound = append(bound, r.anti[i].bound(p.namespace))
+		own = append(own, avoidedCheck{c.rival(bound[i]), AntiAffinity})
 	}
 	k.avoided = append(own, k.avoided...)
-	for i := range r.anti {
-		c.bear(k, r.anti[i].bound(p.namespace))
+	for i := range bound {
+		c.bear(k, bound[i])
 	}
 }
 
 func (c *Cluster) spreadCheck(k *Kind, rule *constraint, keys []string, p *population) spreadCheck {
-	selector := rule.bound(p.labels)
-	g := c.spread(p.namespace, selector, c.ground(k.subject.Rules, rule, keys), k.subject.Rank)
+	selector, text := rule.bound(p.labels)
+	g := c.spread(p.namespace, selector, text, c.ground(k.subject.Rules, rule, keys), k.subject.Rank)
 	check := spreadCheck{spreadGroup: g, maxSkew: rule.maxSkew, minDomains: rule.minDomains}
 	if selector.Matches(p.labels) {
 		check.itself = 1

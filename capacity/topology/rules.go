@@ -18,6 +18,7 @@ type Rules struct {
 	Err error
 
 	spread, softSpread     []constraint
+	spreadKeys             []string // of spread
 	affinity, anti         []term
 	softAffinity, softAnti []weighted
 
@@ -45,6 +46,7 @@ func Compile(pod *corev1.Pod) *Rules {
 		r.softAnti = weightedTerms(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution, &errs)
 	}
 	r.Err = errors.Join(errs...)
+	r.spreadKeys = spreadKeys(r.spread)
 	if r.empty() {
 		return nil
 	}
@@ -67,7 +69,7 @@ func (r *Rules) Selects(yield func(key string) bool) {
 	}
 	for _, list := range [][]constraint{r.spread, r.softSpread} {
 		for i := range list {
-			if !eachKey(list[i].selector, yield) || !each(list[i].labelKeys, yield) {
+			if !eachKey(list[i].selector, yield) || !yieldAll(list[i].labelKeys, yield) {
 				return
 			}
 		}
@@ -92,15 +94,6 @@ func eachKey(s labels.Selector, yield func(string) bool) bool {
 	requirements, _ := s.Requirements()
 	for i := range requirements {
 		if !yield(requirements[i].Key()) {
-			return false
-		}
-	}
-	return true
-}
-
-func each(keys []string, yield func(string) bool) bool {
-	for _, key := range keys {
-		if !yield(key) {
 			return false
 		}
 	}

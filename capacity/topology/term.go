@@ -16,7 +16,8 @@ type term struct {
 	selector          labels.Selector
 	namespaces        []string // sorted
 	namespaceSelector labels.Selector
-	ownNamespace      bool // neither namespaces nor a selector of namespaces is given
+	ownNamespace      bool   // neither namespaces nor a selector of namespaces is given
+	text              string // of the key and the selectors
 }
 
 // weighted is a preferred term.
@@ -61,10 +62,11 @@ func newTerm(t *corev1.PodAffinityTerm) (term, error) {
 	if err != nil {
 		return term{}, err
 	}
+	text := appendText(appendText(appendText(nil, t.TopologyKey), selectorText(selector)), selectorText(namespaceSelector))
 	return term{
 		key: t.TopologyKey, selector: selector,
 		namespaces: slices.Compact(slices.Sorted(slices.Values(t.Namespaces))), namespaceSelector: namespaceSelector,
-		ownNamespace: len(t.Namespaces) == 0 && t.NamespaceSelector == nil,
+		ownNamespace: len(t.Namespaces) == 0 && t.NamespaceSelector == nil, text: string(text),
 	}, nil
 }
 
@@ -78,10 +80,7 @@ func (t term) bound(namespace string) boundTerm {
 	if t.ownNamespace {
 		t.namespaces = []string{namespace}
 	}
-	var b []byte
-	b = appendText(b, t.key)
-	b = appendText(b, selectorText(t.selector))
-	b = appendText(b, selectorText(t.namespaceSelector))
+	b := append(make([]byte, 0, 128), t.text...)
 	for _, name := range t.namespaces {
 		b = appendText(b, name)
 	}

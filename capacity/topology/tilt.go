@@ -8,7 +8,8 @@ func Tilts(placed, coming Subject) []string {
 	}
 	var keys []string
 	for i := range coming.Rules.spread {
-		if c := &coming.Rules.spread[i]; c.bound(coming.Labels).Matches(placed.Labels) {
+		c := &coming.Rules.spread[i]
+		if selector, _ := c.bound(coming.Labels); selector.Matches(placed.Labels) {
 			keys = append(keys, c.key)
 		}
 	}
