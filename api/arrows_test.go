@@ -35,7 +35,7 @@ var layers = map[string]struct {
 }
 
 // rooms without Go code of the product.
-var otherRooms = []string{"docs", "test", "testdata", "tools", "bin"}
+var otherRooms = []string{"docs", "test", "testdata", "tools", "bin", "my-cluster"}
 
 // backends may be named by those who wire the program, and by nobody else.
 var wiring = []string{"cmd", "replay", "provider"}

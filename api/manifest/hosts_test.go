@@ -81,4 +81,7 @@ func TestRulesOfHostsThatCannotHold(t *testing.T) {
 	}
 	_, err := poolsFrom(strings.Replace(goodProvider, "{type: sim}", "{type: sim, hosts: {}}", 1), goodPool)
 	require.ErrorContains(t, err, "only when type is redfish")
+
+	_, err = poolsFrom(strings.Replace(metal, "{type: redfish}", "{type: redfish, endpoint: \"https://bmc\"}", 1), withHosts("metal", "{matchLabels: {a: b}}"))
+	require.ErrorContains(t, err, "each Host has its own in spec.power")
 }

@@ -54,6 +54,7 @@ type Provider struct {
 // +kubebuilder:validation:XValidation:rule="self.type != 'proxmox' || !has(self.endpoint) || self.endpoint.startsWith('https://')",message="endpoint must be https when type is proxmox"
 // +kubebuilder:validation:XValidation:rule="!has(self.proxmox) || !has(self.proxmox.endpoints) || !has(self.tls) || !has(self.tls.fingerprint)",message="tls.fingerprint pins the certificate of one host: use tls.caBundle with proxmox.endpoints"
 // +kubebuilder:validation:XValidation:rule="!has(self.hosts) || self.type in ['redfish', 'ipmi', 'wol']",message="hosts may be set only when type is redfish, ipmi or wol"
+// +kubebuilder:validation:XValidation:rule="!(self.type in ['redfish', 'ipmi', 'wol']) || !(has(self.endpoint) || has(self.credentials) || has(self.tls))",message="endpoint, credentials and tls have no meaning when type is redfish, ipmi or wol: each Host has its own in spec.power"
 // +kubebuilder:validation:XValidation:rule="self.type == oldSelf.type",message="type cannot change"
 type ProviderSpec struct {
 	Type ProviderType `json:"type"`

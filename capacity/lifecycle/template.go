@@ -57,6 +57,23 @@ func filled(kind string, values map[string]string, c *v1alpha1.NodeClaim) (map[s
 	return out, bad
 }
 
+// Unfillable names the labels and annotations of a pool that no machine could fill in, whatever it turns out to be: nodes would
+// come without them.
+func Unfillable(pool *v1alpha1.NodePool) (bad []string) {
+	anyone := &v1alpha1.NodeClaim{Spec: v1alpha1.NodeClaimSpec{Pool: pool.Name, Provider: pool.Spec.Provider, Shape: "shape"}}
+	anyone.Name, anyone.Status.MachineID, anyone.Status.Host, anyone.Status.Rack, anyone.Status.Zone = pool.Name+"-000", "1", "host", "rack", "zone"
+	look := func(kind string, values map[string]string) {
+		_, found := filled(kind, values, anyone)
+		bad = append(bad, found...)
+	}
+	look("label", pool.Spec.Template.Labels)
+	for i := range pool.Spec.Template.Shapes {
+		look("label", pool.Spec.Template.Shapes[i].Labels)
+	}
+	look("annotation", pool.Spec.Template.Annotations)
+	return bad
+}
+
 // usable asks what the API server would ask: one bad label would have the whole Node refused.
 func usable(kind, key, value string) error {
 	problems := validation.IsQualifiedName(key)

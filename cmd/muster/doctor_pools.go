@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/lifecycle"
 	"github.com/muster-sh/muster/provider"
 )
 
@@ -56,6 +57,10 @@ func examinePool(ctx context.Context, pool *v1alpha1.NodePool, about *v1alpha1.P
 	}
 	if pool.Spec.Template.Hosts != nil && !about.Spec.Type.PowersHosts() {
 		senseless("template.hosts")
+	}
+	for _, bad := range lifecycle.Unfillable(pool) {
+		found = append(found, provider.Finding{Level: provider.LevelWarning, Subject: "template", Message: bad,
+			Hint: "nodes come without it; a value may name .Pool, .Provider, .Shape, .Claim, .Machine, .Host, .Rack and .Zone"})
 	}
 	if checker, can := p.(provider.PoolChecker); can {
 		found = append(found, checker.CheckPool(ctx, pool)...)

@@ -58,6 +58,15 @@ warning pool z: its provider mettal does not exist
 	require.Contains(t, out.String(), "pool z, template.hosts: it has no meaning with a provider of type sim")
 
 	out.Reset()
+	objects = fake.NewClientBuilder().WithScheme(scheme).WithObjects(lab, poolOf("z", "mettal", func(p *v1alpha1.NodePool) {
+		p.Spec.Template.Labels = map[string]string{"host": "{{.Hots}}", "rack": "{{.Rack}}"}
+	})).Build()
+	require.NoError(t, report(&out, examine(t.Context(), objects, lab, ailing{})), "machines are made all the same")
+	require.Contains(t, out.String(), "warning pool z, template: label host: ")
+	require.Contains(t, out.String(), "Hots")
+	require.NotContains(t, out.String(), "label rack")
+
+	out.Reset()
 	lab.Name = "lab"
 	require.NoError(t, report(&out, examine(t.Context(), objects, lab, ailing{})))
 	require.Contains(t, out.String(), "no NodePool has spec.provider lab")

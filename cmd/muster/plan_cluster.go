@@ -16,6 +16,7 @@ import (
 	"github.com/muster-sh/muster/api/manifest"
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/lifecycle"
 )
 
 // savedCluster is what the files of a plan hold.
@@ -90,6 +91,9 @@ func (s *savedCluster) takePools(live *capacity.Live) {
 	}
 	for _, p := range s.pools.Pools {
 		live.SetPool(p)
+		for _, bad := range lifecycle.Unfillable(p) {
+			s.notes = append(s.notes, fmt.Sprintf("Nodes of pool %s would come without %s.", p.Name, bad))
+		}
 		if known.Has(p.Spec.Provider) {
 			continue
 		}

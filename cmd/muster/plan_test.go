@@ -123,3 +123,15 @@ func TestPlanCountsPodsOfTheNamedSchedulersOnly(t *testing.T) {
 	require.Contains(t, stdout, "Nothing to buy.")
 	require.Contains(t, stdout, "Note: Not counted: pods of other schedulers: 2.")
 }
+
+func TestPlanSaysWhichLabelNoNodeWillHave(t *testing.T) {
+	pool, err := os.ReadFile(samples + "pools.yaml")
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "pools.yaml")
+	text := strings.Replace(string(pool), "  template:\n", "  template:\n    annotations: {host: \"{{.Hots}}\", rack: \"{{.Rack}}\"}\n", 1)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	stdout, stderr, code := muster("plan", "--pools", file, "--cluster", samples+"two-pods.yaml")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "would come without annotation host: ")
+	require.NotContains(t, stdout, "annotation rack")
+}
