@@ -42,6 +42,31 @@ func (l *Live) Expect(plan Plan) {
 	}
 }
 
+// swap leaves a pod's own place to its twin, if it took the place of one: for the pods that come after them all is as the plan
+// has it. Its own room would be anybody's otherwise, and the twin might not be let in beside it.
+func (l *Live) swap(p *Pod, node string) {
+	own, e := l.expected[p.UID], l.nodes[node]
+	if own == "" || own == node || e == nil || l.nodes[own] == nil {
+		return
+	}
+	for _, uid := range e.expects {
+		if twin := l.pods[uid]; twin != nil && twin.Pending() && l.holds[uid] == nil && twins(p, twin) {
+			l.expected[p.UID], l.expected[uid] = node, own
+			l.turns[p.UID], l.turns[uid] = l.turns[uid], l.turns[p.UID]
+			l.reexpect(e, uid, p.UID)
+			l.reexpect(l.nodes[own], p.UID, uid)
+			return
+		}
+	}
+}
+
+// reexpect has a node expect another pod in the place of one.
+func (l *Live) reexpect(e *entry, old, fresh types.UID) {
+	uids := slices.DeleteFunc(slices.Clone(e.expects), func(uid types.UID) bool { return uid == old })
+	e.expects = slices.Sorted(slices.Values(append(uids, fresh)))
+	l.setReserved(e)
+}
+
 // expectedOn are the pods that the last plan sends to a node, by UID.
 func (l *Live) expectedOn(node string) []types.UID {
 	var uids []types.UID

@@ -72,3 +72,21 @@ func TestPodsOfOtherSchedulersAreNotExpected(t *testing.T) {
 	s.Expect(sent(map[types.UID]string{"b": "n"}))
 	require.Equal(t, "n", s.place(makePod("a", "cpu", "1"), "n").Node)
 }
+
+// A pod's own node is closed to it at the moment, and it takes room where a pod just like it is expected, which it keeps off that
+// node from now on.
+func TestAPodThatTakesTheNodeOfItsTwinLeavesItsOwnToIt(t *testing.T) {
+	s := newScene()
+	s.nodes(makeNode("m", "cpu", "2", "memory", "8Gi"), makeNode("n", "cpu", "2", "memory", "8Gi"))
+	stranger := makePod("stranger", "cpu", "2")
+	for _, p := range []*corev1.Pod{makePod("a", "cpu", "1"), makePod("b", "cpu", "1"), makePod("c", "cpu", "1", "memory", "1Gi"), stranger} {
+		s.pods(unscheduled(p, corev1.PodReasonUnschedulable))
+	}
+	s.Expect(sent(map[types.UID]string{"a": "n", "b": "m", "c": "m"}))
+	require.Empty(t, s.place(makePod("a", "cpu", "1"), "m").Node, "there is no room for one more")
+	s.Expect(sent(map[types.UID]string{"a": "n", "b": "m"}))
+	require.Equal(t, "m", s.place(makePod("a", "cpu", "1"), "m").Node)
+	require.Empty(t, s.place(stranger, "n").Node)
+	require.Equal(t, "n", s.place(makePod("b", "cpu", "1"), "n").Node)
+	require.Equal(t, "m", s.place(makePod("c", "cpu", "1", "memory", "1Gi"), "m", "n").Node, "b leaves nothing behind")
+}

@@ -80,6 +80,7 @@ func (l *Live) Place(ctx context.Context, call Call) (Placement, error) {
 	}
 	if node != "" {
 		l.hold(&hold{pod: p, node: node, since: call.Now})
+		l.swap(p, node)
 		l.changed()
 		return Placement{Node: node}, nil
 	}
