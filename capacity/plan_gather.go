@@ -83,15 +83,16 @@ func (d *draft) gather(sellers []*vendor, batch int) (lot, bool) {
 	return lot{}, false
 }
 
-// tryAll fills each machine for a batch, gives the pods back, and fills the best again.
+// tryAll fills each machine for a batch, the one that promises most last, gives the pods back, and fills the best again
+// unless it was that one.
 func (d *draft) tryAll(offers []*blueprint, batch int) (lot, bool) {
 	var best *blueprint
 	var offered policy.Offer
-	for i, b := range offers {
+	for i, b := range slices.Backward(offers) {
 		mark := d.sim.Mark()
 		l, offer := d.fill(b, batch)
-		if best == nil || d.style.goal.Better(offer, offered) {
-			if i == len(offers)-1 {
+		if best == nil || !d.style.goal.Better(offered, offer) {
+			if i == 0 {
 				return l, true
 			}
 			best, offered = b, offer
