@@ -22,6 +22,7 @@ type Breaker struct {
 
 	mu     sync.Mutex
 	failed int
+	last   error // of the call that failed last, for people
 	until  time.Time
 	trying bool
 }
@@ -32,7 +33,7 @@ func (b *Breaker) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp, err := b.Next.RoundTrip(req)
-	b.leave(err != nil && req.Context().Err() == nil, err == nil)
+	b.leave(err != nil && req.Context().Err() == nil, err == nil, err)
 	return resp, err
 }
 
@@ -43,7 +44,7 @@ func (b *Breaker) Do(ctx context.Context, call func() (answered bool, err error)
 		return err
 	}
 	answered, err := call()
-	b.leave(!answered && ctx.Err() == nil, answered)
+	b.leave(!answered && ctx.Err() == nil, answered, err)
 	return err
 }
 
@@ -54,14 +55,15 @@ func (b *Breaker) enter() error {
 		return nil
 	}
 	if left := b.until.Sub(b.Now()); left > 0 || b.trying {
-		return fmt.Errorf("%w (%d calls in a row; next try in %s)", ErrOpen, b.failed, max(left, 0).Round(time.Second))
+		// The last error is told and not wrapped: what is to be done about it was for its own caller to decide.
+		return fmt.Errorf("%w (%d calls in a row; next try in %s; the last: %v)", ErrOpen, b.failed, max(left, 0).Round(time.Second), b.last) //nolint:errorlint // see above
 	}
 	b.trying = true
 	return nil
 }
 
 // leave counts. A call that its caller gave up says nothing about the backend.
-func (b *Breaker) leave(failed, answered bool) {
+func (b *Breaker) leave(failed, answered bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.trying = false
@@ -70,6 +72,7 @@ func (b *Breaker) leave(failed, answered bool) {
 		b.failed = 0
 	case failed:
 		b.failed++
+		b.last = err
 		b.until = b.Now().Add(Jitter(b.Cool))
 	}
 }

@@ -141,7 +141,10 @@ func TestABackendThatDoesNotAnswerIsSpared(t *testing.T) {
 		for range 3 {
 			require.ErrorIs(t, send(t.Context(), b, http.MethodGet), errLost)
 		}
-		require.ErrorIs(t, send(t.Context(), b, http.MethodGet), dial.ErrOpen)
+		err := send(t.Context(), b, http.MethodGet)
+		require.ErrorIs(t, err, dial.ErrOpen)
+		require.ErrorContains(t, err, "the last: "+errLost.Error(), "whoever looks an hour later wants to know why")
+		require.NotErrorIs(t, err, errLost)
 		require.Equal(t, 3, s.sent)
 		time.Sleep(time.Minute)
 		require.ErrorIs(t, send(t.Context(), b, http.MethodGet), errLost, "one tries")
