@@ -25,12 +25,13 @@ type Ask struct {
 	Rules *topology.Rules
 	// Unjudged says why no machine can be planned for such a pod; the zero Reason when one can.
 	Unjudged Reason
+	// ByName says that the pod picks nodes by what no two machines of a pool have in common: name, claim or size.
+	ByName bool
+	// NodeWishes are its preferred node affinity terms, in the order of the spec.
+	NodeWishes []NodeWish
 
-	// byName says that the pod picks nodes by what no two machines of a pool have in common: name, claim or size.
-	byName    bool
 	required  nodeaffinity.RequiredNodeAffinity
 	preferred *nodeaffinity.PreferredSchedulingTerms
-	wishes    []nodeWish
 }
 
 // NewAsk compiles what a pod asks of a node. Requests follow the noderesources plugin: the larger of the containers' sum
@@ -52,9 +53,9 @@ func newAsk(pod *corev1.Pod) *Ask {
 // compile does the part that pods with one signature share.
 func (a *Ask) compile(pod *corev1.Pod) {
 	a.required = nodeaffinity.GetRequiredNodeAffinity(pod)
-	a.preferred, a.wishes = preferredTerms(pod), nodeWishes(pod)
+	a.preferred, a.NodeWishes = preferredTerms(pod), nodeWishes(pod)
 	a.Ports = hostPorts(pod)
-	a.byName = byName(pod)
+	a.ByName = byName(pod)
 	a.Rules = topology.Compile(pod)
 	if a.Unjudged == (Reason{}) && a.Rules != nil && a.Rules.Err != nil {
 		a.Unjudged = Reason{Code: CodeSelector, Detail: a.Rules.Err.Error()}

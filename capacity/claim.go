@@ -72,7 +72,7 @@ func NewClaim(pool *v1alpha1.NodePool, shape v1alpha1.Shape, slot int) *v1alpha1
 		},
 		Spec: v1alpha1.NodeClaimSpec{
 			Pool: pool.Name, Provider: pool.Spec.Provider, Shape: shape.Name,
-			Resources: withPods(shape.Resources), Overhead: t.Overhead.DeepCopy(),
+			Resources: WithPods(shape.Resources), Overhead: t.Overhead.DeepCopy(),
 			Labels: labels, Annotations: maps.Clone(t.Annotations),
 			Taints: t.Taints, StartupTaints: t.StartupTaints,
 			Hosts: t.Hosts.DeepCopy(), MaxAttempts: pool.Spec.ScaleUp.MaxAttempts,
@@ -89,7 +89,8 @@ func NewClaim(pool *v1alpha1.NodePool, shape v1alpha1.Shape, slot int) *v1alpha1
 // DefaultPods is how many pods a node takes when its shape does not say: the kubelet's own default.
 const DefaultPods = 110
 
-func withPods(list corev1.ResourceList) corev1.ResourceList {
+// WithPods is a list of amounts with a number of pods: DefaultPods where it says none.
+func WithPods(list corev1.ResourceList) corev1.ResourceList {
 	out := list.DeepCopy()
 	if out == nil {
 		out = corev1.ResourceList{}
@@ -109,7 +110,7 @@ func NodeOfClaim(c *v1alpha1.NodeClaim, daemons []*Daemon) *Node {
 			ObjectMeta: metav1.ObjectMeta{Name: c.Name, Labels: promisedLabels(c)},
 			Spec:       corev1.NodeSpec{Taints: c.Spec.Taints},
 		},
-		Allocatable: promised(c),
+		Allocatable: Promised(c),
 	}
 	if len(c.Spec.Allocatable) > 0 {
 		n.Allocatable = amount.Of(c.Spec.Allocatable)
@@ -137,8 +138,8 @@ func promisedLabels(c *v1alpha1.NodeClaim) map[string]string {
 	return labels
 }
 
-// promised is what a claim's machine is to offer by its template.
-func promised(c *v1alpha1.NodeClaim) amount.Resources {
+// Promised is what a claim's machine is to offer by its template.
+func Promised(c *v1alpha1.NodeClaim) amount.Resources {
 	return amount.Of(c.Spec.Resources).Minus(amount.Of(c.Spec.Overhead))
 }
 

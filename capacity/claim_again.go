@@ -21,8 +21,8 @@ func Relaunches(c *v1alpha1.NodeClaim) bool {
 	return fellShort(c) && c.Status.Attempts < c.Spec.MaxAttempts
 }
 
-// givesUp says that the last machine a claim may have is given back because it did not come up.
-func givesUp(c *v1alpha1.NodeClaim) bool {
+// GivesUp says that the last machine a claim may have is given back because it did not come up.
+func GivesUp(c *v1alpha1.NodeClaim) bool {
 	return fellShort(c) && c.Status.Attempts >= c.Spec.MaxAttempts
 }
 
@@ -30,7 +30,7 @@ func fellShort(c *v1alpha1.NodeClaim) bool {
 	if c.Status.State != v1alpha1.ClaimReleasing || c.DeletionTimestamp != nil || c.Spec.Release != nil {
 		return false
 	}
-	return CameToNothing(releasedFor(c))
+	return CameToNothing(ReleasedFor(c))
 }
 
 // CameToNothing says whether a reason of the condition Released is that the machine did not come up.
@@ -38,7 +38,8 @@ func CameToNothing(reason string) bool {
 	return reason == ReasonTimeout || reason == ReasonFailed || reason == ReasonVanished
 }
 
-func releasedFor(c *v1alpha1.NodeClaim) string {
+// ReleasedFor is the reason of the condition Released of a claim; empty where it has none.
+func ReleasedFor(c *v1alpha1.NodeClaim) string {
 	if released := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReleased); released != nil {
 		return released.Reason
 	}

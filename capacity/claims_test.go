@@ -6,21 +6,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/amount"
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
 func TestTheClaimOfANode(t *testing.T) {
 	node := func(id, uuid string) *corev1.Node {
-		n := makeNode("n", "cpu", "4")
+		n := object.Node("n", "cpu", "4")
 		n.Spec.ProviderID, n.Status.NodeInfo.SystemUUID = id, uuid
 		return n
 	}
 	claim := func(name, nodeName, id, uuid string) *v1alpha1.NodeClaim {
-		c := makeClaim(name, nodeName)
+		c := object.Claim(name, nodeName)
 		c.Status.ProviderID, c.Status.SystemUUID = id, uuid
 		return c
 	}
@@ -99,18 +99,18 @@ func TestTheStageOfANode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene()
-			n := makeNode("n", "cpu", "4")
+			n := object.Node("n", "cpu", "4")
 			if c.taint != "" {
-				n = tainted(n, c.taint, corev1.TaintEffectNoSchedule)
+				n = object.Tainted(n, c.taint, corev1.TaintEffectNoSchedule)
 			}
 			s.nodes(n)
 			if c.state != "none" {
-				claim := inState(makeClaim("a", "n"), c.state)
+				claim := object.InState(object.Claim("a", "n"), c.state)
 				if c.release {
 					claim.Spec.Release = &v1alpha1.Release{Reason: "Idle"}
 				}
 				if c.deleted {
-					claim.DeletionTimestamp = micro1(start)
+					claim.DeletionTimestamp = object.Time(object.Start)
 				}
 				s.SetClaim(claim)
 			}
@@ -119,18 +119,10 @@ func TestTheStageOfANode(t *testing.T) {
 	}
 }
 
-// givenBack is a claim whose machine of this attempt did not come up, of three at most.
-func givenBack(c *v1alpha1.NodeClaim, attempt int32) *v1alpha1.NodeClaim {
-	c = inState(c, v1alpha1.ClaimReleasing)
-	c.Spec.MaxAttempts, c.Status.Attempts = 3, attempt
-	c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReleased, Status: metav1.ConditionFalse, Reason: "RegistrationTimeout"}}
-	return c
-}
-
 func TestTheNodeOfAMachineThatIsMadeAnewTakesNoPods(t *testing.T) {
 	s := newScene()
-	s.nodes(makeNode("n", "cpu", "4"))
-	s.SetClaim(givenBack(makeClaim("a", "n"), 1))
+	s.nodes(object.Node("n", "cpu", "4"))
+	s.SetClaim(object.GivenBack(object.Claim("a", "n"), 1))
 	require.Equal(t, Releasing, s.node("n").Stage)
 	c := s.View().Claims[0]
 	require.True(t, c.InFlight())
@@ -140,15 +132,15 @@ func TestTheNodeOfAMachineThatIsMadeAnewTakesNoPods(t *testing.T) {
 
 func TestAnOlderVersionOfAClaimChangesNothing(t *testing.T) {
 	s := newScene()
-	s.nodes(makeNode("n", "cpu", "4"))
-	older, newer := inState(makeClaim("a", "n"), v1alpha1.ClaimStarting), makeClaim("a", "n")
+	s.nodes(object.Node("n", "cpu", "4"))
+	older, newer := object.InState(object.Claim("a", "n"), v1alpha1.ClaimStarting), object.Claim("a", "n")
 	older.ResourceVersion, newer.ResourceVersion = "99", "100"
 	s.SetClaim(newer)
 	s.SetClaim(older)
 	require.Equal(t, Open, s.node("n").Stage)
 
-	reborn := inState(makeClaim("a", "n"), v1alpha1.ClaimPending)
-	reborn.UID, reborn.ResourceVersion, reborn.CreationTimestamp.Time = "reborn", "1", at(9)
+	reborn := object.InState(object.Claim("a", "n"), v1alpha1.ClaimPending)
+	reborn.UID, reborn.ResourceVersion, reborn.CreationTimestamp.Time = "reborn", "1", object.At(9)
 	s.SetClaim(reborn)
 	require.Equal(t, Starting, s.node("n").Stage, "a new claim took over the slot")
 	s.ForgetClaim("a", newer.UID)
@@ -157,7 +149,7 @@ func TestAnOlderVersionOfAClaimChangesNothing(t *testing.T) {
 
 func TestAClaimThatIsGoneDoesNotComeBack(t *testing.T) {
 	s := newScene()
-	claim := inState(makeClaim("a", ""), v1alpha1.ClaimJoining)
+	claim := object.InState(object.Claim("a", ""), v1alpha1.ClaimJoining)
 	s.SetClaim(claim)
 	s.ForgetClaim("a", claim.UID)
 	s.SetClaim(claim)
@@ -170,37 +162,41 @@ func TestAClaimThatIsGoneDoesNotComeBack(t *testing.T) {
 // orders is a Ready node of 4 cores that was ordered for pods a and b of 1500m each.
 func orders() *scene {
 	s := newScene()
-	s.nodes(makeNode("mine", "cpu", "4", "memory", "8Gi"), makeNode("other", "cpu", "4", "memory", "8Gi"))
-	s.pods(makePod("a", "cpu", "1500m"), makePod("b", "cpu", "1500m"))
-	s.SetClaim(makeClaim("pool-000", "mine", "a", "b"))
+	s.nodes(object.Node("mine", "cpu", "4", "memory", "8Gi"), object.Node("other", "cpu", "4", "memory", "8Gi"))
+	s.pods(object.Pod("a", "cpu", "1500m"), object.Pod("b", "cpu", "1500m"))
+	s.SetClaim(object.Claim("pool-000", "mine", "a", "b"))
 	return s
 }
 
 func TestRoomIsKeptForThePodsItWasOrderedFor(t *testing.T) {
 	s := orders()
 	require.Equal(t, amount.Resources{MilliCPU: 3000, Pods: 2}, s.node("mine").Reserved)
-	require.Equal(t, map[string]Reason{"mine": lacks("cpu")}, s.place(makePod("x", "cpu", "2"), "mine").Refused)
-	require.Equal(t, "mine", s.place(makePod("y", "cpu", "1"), "mine").Node, "what is left over is for everybody")
+	require.Equal(t, map[string]Reason{"mine": lacks("cpu")}, s.place(object.Pod("x", "cpu", "2"), "mine").Refused)
+	require.Equal(t, "mine", s.place(object.Pod("y", "cpu", "1"), "mine").Node, "what is left over is for everybody")
 
-	s.pods(bound(makePod("full", "cpu", "3"), "other"))
-	require.Equal(t, "mine", s.place(makePod("a", "cpu", "1500m"), "other", "mine").Node, "its own node, although another is fuller")
+	s.pods(object.Bound(object.Pod("full", "cpu", "3"), "other"))
+	require.Equal(t, "mine", s.place(object.Pod("a", "cpu", "1500m"), "other", "mine").Node, "its own node, although another is fuller")
 	require.Equal(t, amount.Resources{MilliCPU: 1500, Pods: 1}, s.node("mine").Reserved, "held, it no longer waits")
-	require.Equal(t, "mine", s.place(makePod("b", "cpu", "1500m"), "other", "mine").Node)
+	require.Equal(t, "mine", s.place(object.Pod("b", "cpu", "1500m"), "other", "mine").Node)
 	require.True(t, s.node("mine").Reserved.IsZero())
 	require.Equal(t, int64(0), s.node("mine").Free().MilliCPU)
 }
 
 func TestAReservationEnds(t *testing.T) {
 	for name, end := range map[string]func(s *scene){
-		"when the pod is bound there":     func(s *scene) { s.pods(bound(makePod("a", "cpu", "1500m"), "mine")) },
-		"when the pod is bound elsewhere": func(s *scene) { s.pods(bound(makePod("a", "cpu", "1500m"), "other")) },
-		"when the pod is held elsewhere":  func(s *scene) { s.place(makePod("a", "cpu", "1500m"), "other") },
-		"when the pod is nominated":       func(s *scene) { s.pods(nominated(makePod("a", "cpu", "1500m"), "other")) },
+		"when the pod is bound there":     func(s *scene) { s.pods(object.Bound(object.Pod("a", "cpu", "1500m"), "mine")) },
+		"when the pod is bound elsewhere": func(s *scene) { s.pods(object.Bound(object.Pod("a", "cpu", "1500m"), "other")) },
+		"when the pod is held elsewhere":  func(s *scene) { s.place(object.Pod("a", "cpu", "1500m"), "other") },
+		"when the pod is nominated":       func(s *scene) { s.pods(object.Nominated(object.Pod("a", "cpu", "1500m"), "other")) },
 		"when the pod is gone":            func(s *scene) { s.ForgetPod("a") },
-		"when the pod is being deleted":   func(s *scene) { p := makePod("a"); p.DeletionTimestamp = micro1(start); s.pods(p) },
-		"when the pod is finished":        func(s *scene) { p := makePod("a"); p.Status.Phase = corev1.PodFailed; s.pods(p) },
-		"when the claim lists it no more": func(s *scene) { s.SetClaim(makeClaim("pool-000", "mine", "b")) },
-		"when a newer claim lists it":     func(s *scene) { c := makeClaim("pool-001", "", "a"); c.CreationTimestamp.Time = at(1); s.SetClaim(c) },
+		"when the pod is being deleted":   func(s *scene) { p := object.Pod("a"); p.DeletionTimestamp = object.Time(object.Start); s.pods(p) },
+		"when the pod is finished":        func(s *scene) { p := object.Pod("a"); p.Status.Phase = corev1.PodFailed; s.pods(p) },
+		"when the claim lists it no more": func(s *scene) { s.SetClaim(object.Claim("pool-000", "mine", "b")) },
+		"when a newer claim lists it": func(s *scene) {
+			c := object.Claim("pool-001", "", "a")
+			c.CreationTimestamp.Time = object.At(1)
+			s.SetClaim(c)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := orders()
@@ -218,61 +214,61 @@ func TestAReservationEnds(t *testing.T) {
 func TestAReservationComesBack(t *testing.T) {
 	s := orders()
 	s.ForgetPod("a")
-	s.pods(makePod("c", "cpu", "1"))
-	s.SetClaim(makeClaim("pool-000", "mine", "a", "b", "c"))
+	s.pods(object.Pod("c", "cpu", "1"))
+	s.SetClaim(object.Claim("pool-000", "mine", "a", "b", "c"))
 	require.Equal(t, int64(2500), s.node("mine").Reserved.MilliCPU)
-	s.pods(makePod("d", "cpu", "100m"))
-	s.SetClaim(makeClaim("pool-000", "mine", "d", "late"))
+	s.pods(object.Pod("d", "cpu", "100m"))
+	s.SetClaim(object.Claim("pool-000", "mine", "d", "late"))
 	require.Equal(t, int64(100), s.node("mine").Reserved.MilliCPU)
-	s.pods(makePod("late", "cpu", "200m"))
+	s.pods(object.Pod("late", "cpu", "200m"))
 	require.Equal(t, int64(300), s.node("mine").Reserved.MilliCPU, "a pod seen after its claim")
 
-	newer := makeClaim("pool-001", "", "late")
-	newer.CreationTimestamp.Time = at(1)
+	newer := object.Claim("pool-001", "", "late")
+	newer.CreationTimestamp.Time = object.At(1)
 	s.SetClaim(newer)
 	require.Equal(t, int64(100), s.node("mine").Reserved.MilliCPU)
-	s.SetClaim(inState(newer, v1alpha1.ClaimFailed))
+	s.SetClaim(object.InState(newer, v1alpha1.ClaimFailed))
 	require.Equal(t, int64(300), s.node("mine").Reserved.MilliCPU, "the newer machine never came")
-	s.place(makePod("late", "cpu", "200m"), "other")
+	s.place(object.Pod("late", "cpu", "200m"), "other")
 	require.Equal(t, int64(100), s.node("mine").Reserved.MilliCPU)
-	s.place(makePod("late", "cpu", "200m"))
+	s.place(object.Pod("late", "cpu", "200m"))
 	require.Equal(t, int64(300), s.node("mine").Reserved.MilliCPU, "its hold was lifted")
 }
 
 // A claim may be matched before its status names the node.
 func TestReservationsDoNotNeedTheNodesName(t *testing.T) {
 	s := newScene()
-	n := makeNode("mine", "cpu", "4")
+	n := object.Node("mine", "cpu", "4")
 	n.Spec.ProviderID = "sim://1"
 	s.nodes(n)
-	c := makeClaim("pool-000", "", "a")
+	c := object.Claim("pool-000", "", "a")
 	c.Status.ProviderID = "sim://1"
 	s.SetClaim(c)
-	s.pods(makePod("a", "cpu", "1"))
+	s.pods(object.Pod("a", "cpu", "1"))
 	require.Equal(t, int64(1000), s.node("mine").Reserved.MilliCPU)
-	s.pods(bound(makePod("a", "cpu", "1"), "mine"))
+	s.pods(object.Bound(object.Pod("a", "cpu", "1"), "mine"))
 	require.True(t, s.node("mine").Reserved.IsZero())
 }
 
 func TestReservationsExpire(t *testing.T) {
 	s := orders()
-	s.SetClaim(makeClaim("pool-001", "", "b"))
-	starting := inState(makeClaim("pool-002", "", "c"), v1alpha1.ClaimStarting)
+	s.SetClaim(object.Claim("pool-001", "", "b"))
+	starting := object.InState(object.Claim("pool-002", "", "c"), v1alpha1.ClaimStarting)
 	starting.Status.ReadyAt = nil
 	s.SetClaim(starting)
-	require.Equal(t, ReservationTTL, s.Expire(start))
-	require.Equal(t, time.Nanosecond, s.Expire(start.Add(ReservationTTL-time.Nanosecond)))
+	require.Equal(t, ReservationTTL, s.Expire(object.Start))
+	require.Equal(t, time.Nanosecond, s.Expire(object.Start.Add(ReservationTTL-time.Nanosecond)))
 	require.Equal(t, int64(3000), s.node("mine").Reserved.MilliCPU)
 	poke := s.Changed()
-	require.Zero(t, s.Expire(start.Add(ReservationTTL)))
+	require.Zero(t, s.Expire(object.Start.Add(ReservationTTL)))
 	require.Len(t, poke, 1)
 	require.True(t, s.node("mine").Reserved.IsZero())
 	require.Empty(t, s.View().Reserved)
-	require.Equal(t, "mine", s.place(makePod("x", "cpu", "4"), "mine").Node)
-	require.Zero(t, s.Expire(at(1000)))
+	require.Equal(t, "mine", s.place(object.Pod("x", "cpu", "4"), "mine").Node)
+	require.Zero(t, s.Expire(object.At(1000)))
 
-	reborn := makeClaim("pool-000", "other", "a")
-	reborn.UID, reborn.CreationTimestamp.Time = "reborn", at(500)
+	reborn := object.Claim("pool-000", "other", "a")
+	reborn.UID, reborn.CreationTimestamp.Time = "reborn", object.At(500)
 	s.SetClaim(reborn)
 	require.Equal(t, int64(1500), s.node("other").Reserved.MilliCPU, "a new claim of that name keeps room again")
 }
@@ -286,6 +282,6 @@ func TestTheViewListsWhoIsWaitedFor(t *testing.T) {
 		return uids
 	}
 	require.Equal(t, []types.UID{"a", "b"}, names())
-	s.pods(bound(makePod("a", "cpu", "1500m"), "mine"))
+	s.pods(object.Bound(object.Pod("a", "cpu", "1500m"), "mine"))
 	require.Equal(t, []types.UID{"b"}, names())
 }

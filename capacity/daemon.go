@@ -20,7 +20,7 @@ type Daemon struct {
 	Namespace string
 	Labels    topology.Labels // of its pods
 	Ask       *Ask
-	node      string // spec.template.spec.nodeName
+	Node      string // the only node it is for: spec.template.spec.nodeName
 }
 
 // daemonTolerations are what the DaemonSet controller adds to every pod
@@ -40,14 +40,14 @@ func NewDaemon(ds *appsv1.DaemonSet) *Daemon {
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, daemonTolerations...)
 	return &Daemon{
 		UID: ds.UID, Name: ds.Namespace + "/" + ds.Name, Namespace: ds.Namespace,
-		Labels: topology.LabelsOf(ds.Spec.Template.Labels), Ask: NewAsk(pod), node: ds.Spec.Template.Spec.NodeName,
+		Labels: topology.LabelsOf(ds.Spec.Template.Labels), Ask: NewAsk(pod), Node: ds.Spec.Template.Spec.NodeName,
 	}
 }
 
 // Matches says whether the DaemonSet will put a pod on this node once it has started: taints that pass by themselves
 // (of the node's conditions, and while it starts) are not counted, since the pod comes after them.
 func (d *Daemon) Matches(n *Node) bool {
-	if d.node != "" && d.node != n.Name {
+	if d.Node != "" && d.Node != n.Name {
 		return false
 	}
 	if ok, err := d.Ask.required.Match(n.Object); !ok || err != nil {
@@ -84,7 +84,7 @@ func DaemonRoom(daemons []*Daemon, n *Node) amount.Resources {
 
 // same says whether two versions of a DaemonSet take the same room on the same nodes, and look the same to other pods.
 func (d *Daemon) same(o *Daemon) bool {
-	return d.Ask.Signature == o.Ask.Signature && d.node == o.node && d.Labels == o.Labels
+	return d.Ask.Signature == o.Ask.Signature && d.Node == o.Node && d.Labels == o.Labels
 }
 
 // Pod is the pod that the DaemonSet will make, as far as rules see it. It waits for nobody.

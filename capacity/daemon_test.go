@@ -8,46 +8,47 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/amount"
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
 func TestRoomIsSetAsideForDaemonPodsUntilTheyAreThere(t *testing.T) {
 	s := newScene()
-	s.nodes(makeNode("n", "cpu", "4"))
-	s.SetDaemonSet(makeDaemonSet("agent", "cpu", "1"))
+	s.nodes(object.Node("n", "cpu", "4"))
+	s.SetDaemonSet(object.DaemonSet("agent", "cpu", "1"))
 	require.Equal(t, amount.Resources{MilliCPU: 1000, Pods: 1}, s.node("n").Daemons)
-	require.NotNil(t, s.place(makePod("p", "cpu", "4"), "n").Refused)
-	require.Equal(t, "n", s.place(makePod("q", "cpu", "3"), "n").Node)
+	require.NotNil(t, s.place(object.Pod("p", "cpu", "4"), "n").Refused)
+	require.Equal(t, "n", s.place(object.Pod("q", "cpu", "3"), "n").Node)
 
-	agent := owned(makePod("agent-x", "cpu", "1"), "DaemonSet", "agent")
-	s.pods(bound(agent, "n"))
+	agent := object.Owned(object.Pod("agent-x", "cpu", "1"), "DaemonSet", "agent")
+	s.pods(object.Bound(agent, "n"))
 	require.True(t, s.node("n").Daemons.IsZero(), "counted once, where it is")
 	require.Equal(t, int64(0), s.node("n").Free().MilliCPU)
 
 	s.ForgetPod(agent.UID)
 	require.Equal(t, int64(1000), s.node("n").Daemons.MilliCPU, "another will come in its place")
-	failed := bound(agent, "n")
+	failed := object.Bound(agent, "n")
 	failed.Status.Phase = corev1.PodFailed
 	s.pods(failed)
 	require.Equal(t, int64(1000), s.node("n").Daemons.MilliCPU)
 
-	s.SetDaemonSet(makeDaemonSet("agent", "cpu", "2"))
+	s.SetDaemonSet(object.DaemonSet("agent", "cpu", "2"))
 	require.Equal(t, int64(2000), s.node("n").Daemons.MilliCPU, "a rollout that asks for more")
-	s.nodes(makeNode("m", "cpu", "4"))
+	s.nodes(object.Node("m", "cpu", "4"))
 	require.Equal(t, int64(2000), s.node("m").Daemons.MilliCPU, "on a node that came later too")
 	s.ForgetDaemonSet("agent")
 	require.True(t, s.node("n").Daemons.IsZero())
 }
 
 func TestWhichNodesADaemonSetMatches(t *testing.T) {
-	plain := makeNode("n", "cpu", "4")
+	plain := object.Node("n", "cpu", "4")
 	cordoned := plain.DeepCopy()
 	cordoned.Spec.Unschedulable = true
-	with := func(key string, effect corev1.TaintEffect) *corev1.Node { return tainted(plain, key, effect) }
-	selecting := makeDaemonSet("d", "cpu", "1")
+	with := func(key string, effect corev1.TaintEffect) *corev1.Node { return object.Tainted(plain, key, effect) }
+	selecting := object.DaemonSet("d", "cpu", "1")
 	selecting.Spec.Template.Spec.NodeSelector = map[string]string{"zone": "a"}
-	pinned := makeDaemonSet("d", "cpu", "1")
+	pinned := object.DaemonSet("d", "cpu", "1")
 	pinned.Spec.Template.Spec.NodeName = "elsewhere"
-	tolerant := makeDaemonSet("d", "cpu", "1")
+	tolerant := object.DaemonSet("d", "cpu", "1")
 	tolerant.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "team", Operator: corev1.TolerationOpExists}}
 	for name, c := range map[string]struct {
 		node *corev1.Node
@@ -65,7 +66,7 @@ func TestWhichNodesADaemonSetMatches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := &Node{Name: "n", Object: c.node}
-			require.Equal(t, c.want, NewDaemon(makeDaemonSet("d", "cpu", "1")).Matches(n))
+			require.Equal(t, c.want, NewDaemon(object.DaemonSet("d", "cpu", "1")).Matches(n))
 			require.True(t, NewDaemon(tolerant).Matches(n))
 			require.False(t, NewDaemon(selecting).Matches(n))
 			require.False(t, NewDaemon(pinned).Matches(n))
@@ -75,11 +76,11 @@ func TestWhichNodesADaemonSetMatches(t *testing.T) {
 
 func TestTheTaintsOfAStartAreNoReasonAgainstDaemonPods(t *testing.T) {
 	s := newScene()
-	s.SetDaemonSet(makeDaemonSet("agent", "cpu", "1"))
-	n := tainted(makeNode("n", "cpu", "4"), "net-down", corev1.TaintEffectNoSchedule)
+	s.SetDaemonSet(object.DaemonSet("agent", "cpu", "1"))
+	n := object.Tainted(object.Node("n", "cpu", "4"), "net-down", corev1.TaintEffectNoSchedule)
 	s.nodes(n)
 	require.True(t, s.node("n").Daemons.IsZero(), "a taint that nobody takes off")
-	claim := inState(makeClaim("a", "n"), v1alpha1.ClaimStarting)
+	claim := object.InState(object.Claim("a", "n"), v1alpha1.ClaimStarting)
 	claim.Spec.StartupTaints = []corev1.Taint{{Key: "net-down", Effect: corev1.TaintEffectNoSchedule}}
 	s.SetClaim(claim)
 	require.Equal(t, int64(1000), s.node("n").Daemons.MilliCPU)
@@ -91,9 +92,9 @@ func TestTheTaintsOfAStartAreNoReasonAgainstDaemonPods(t *testing.T) {
 
 func TestAClaimInFlightSetsAsideRoomForDaemonPods(t *testing.T) {
 	s := newScene()
-	s.SetDaemonSet(makeDaemonSet("agent", "cpu", "1"))
-	claim := inState(makeClaim("a", ""), v1alpha1.ClaimLaunching)
-	claim.Spec.Overhead = amountsOf("cpu", "500m")
+	s.SetDaemonSet(object.DaemonSet("agent", "cpu", "1"))
+	claim := object.InState(object.Claim("a", ""), v1alpha1.ClaimLaunching)
+	claim.Spec.Overhead = object.Amounts("cpu", "500m")
 	claim.Spec.Labels = map[string]string{"zone": "a", "host": "{{ .Host }}"}
 	s.SetClaim(claim)
 	n := s.View().Claims[0].Node
@@ -102,10 +103,10 @@ func TestAClaimInFlightSetsAsideRoomForDaemonPods(t *testing.T) {
 	require.Equal(t, "a", n.Object.Labels["zone"])
 	require.NotContains(t, n.Object.Labels, "host", "a templated value promises nothing")
 
-	registered := tainted(makeNode("n", "cpu", "3900m", "memory", "7Gi"), v1alpha1.StartingTaint, corev1.TaintEffectNoSchedule)
-	joined := inState(claim, v1alpha1.ClaimStarting)
+	registered := object.Tainted(object.Node("n", "cpu", "3900m", "memory", "7Gi"), v1alpha1.StartingTaint, corev1.TaintEffectNoSchedule)
+	joined := object.InState(claim, v1alpha1.ClaimStarting)
 	joined.Status.NodeName = "n"
-	joined.Spec.Resources["example.com/gpu"] = amountsOf("x", "2")["x"]
+	joined.Spec.Resources["example.com/gpu"] = object.Amounts("x", "2")["x"]
 	s.nodes(registered)
 	s.SetClaim(joined)
 	n = s.View().Claims[0].Node

@@ -67,7 +67,7 @@ func (l *Live) MarkPlanned(shortfalls []*Shortfall, p Plan) {
 	defer l.mu.Unlock()
 	for _, s := range shortfalls {
 		if known := l.ledger.byPod[s.Pod.UID]; known != nil {
-			known.planned(p.Outcomes[s.Pod.UID])
+			known.NotePlanned(p.Outcomes[s.Pod.UID])
 		}
 	}
 }

@@ -15,10 +15,10 @@ import (
 
 // Drift compares claims with what their pool's template would make now. A claim carries all that its machine was made from,
 // so it is compared itself: no hash is kept of it, which a Muster that knows one field more would find changed everywhere.
-type Drift struct{ mould *mould }
+type Drift struct{ mould *Mould }
 
 // NewDrift compares with the template of a pool.
-func NewDrift(pool *v1alpha1.NodePool) Drift { return Drift{newMould(pool)} }
+func NewDrift(pool *v1alpha1.NodePool) Drift { return Drift{NewMould(pool)} }
 
 // Of names what is not as the template has it, for example "taints"; empty when nothing is. What is no property of a
 // running machine does not count: prices, overheads, startup taints, which hosts may be chosen, how often a launch is tried.
@@ -47,7 +47,7 @@ func (d Drift) sized(now *v1alpha1.NodeClaimSpec, c *v1alpha1.NodeClaim) bool {
 	if r == nil {
 		return amount.Same(now.Resources, c.Spec.Resources)
 	}
-	as := withPods(r.Resources)
+	as := WithPods(r.Resources)
 	as[corev1.ResourceCPU], as[corev1.ResourceMemory] = c.Spec.Resources[corev1.ResourceCPU], c.Spec.Resources[corev1.ResourceMemory]
 	within := func(name corev1.ResourceName, of v1alpha1.QuantityRange) bool {
 		has := c.Spec.Resources[name]

@@ -37,22 +37,22 @@ func Admits(a *Ask, n *Node) Verdict {
 	if n.Object.Spec.Unschedulable && !tolerates(a, &corev1.Taint{
 		Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule,
 	}) {
-		return refusal(CodeUnschedulable, "")
+		return Refusal(CodeUnschedulable, "")
 	}
 	if taint, found := untolerated(a, n.Object.Spec.Taints); found {
-		return refusal(CodeTaint, taintText(&taint))
+		return Refusal(CodeTaint, taintText(&taint))
 	}
 	// A term that does not parse matches nothing; the others may still match.
 	if ok, _ := a.required.Match(n.Object); !ok {
-		return refusal(CodeAffinity, "")
+		return Refusal(CodeAffinity, "")
 	}
-	return fits
+	return Fitting
 }
 
 // Room judges resources as the noderesources plugin does: a kind that the pod does not ask for is never short. The first
 // kind that is short gives the reason; room can be made only if the empty node would have enough of every kind.
 func Room(a *Ask, allocatable, free amount.Resources, classes Classes) Verdict {
-	r, v := &a.Requests, fits
+	r, v := &a.Requests, Fitting
 	if r.Pods > free.Pods {
 		v = Verdict{Reason: Reason{Code: CodeTooManyPods}, Resolvable: r.Pods <= allocatable.Pods}
 	}
@@ -107,8 +107,8 @@ func taintText(t *corev1.Taint) string {
 	return t.Key + "=" + t.Value + ":" + string(t.Effect)
 }
 
-// avoided counts the PreferNoSchedule taints the pod does not tolerate.
-func avoided(a *Ask, taints []corev1.Taint) int {
+// Avoided counts the PreferNoSchedule taints the pod does not tolerate.
+func Avoided(a *Ask, taints []corev1.Taint) int {
 	count := 0
 	for i := range taints {
 		if taints[i].Effect == corev1.TaintEffectPreferNoSchedule && !tolerates(a, &taints[i]) {

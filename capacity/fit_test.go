@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/muster-sh/muster/capacity/amount"
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
 // fitCase is one pod, one node, what else is on it, and the answer. why is the zero Reason where the pod fits.
@@ -37,40 +38,40 @@ func lacks(name corev1.ResourceName) Reason {
 
 // The rules of noderesources/fit.go, fitsRequest.
 func TestRoomFollowsNodeResourcesFit(t *testing.T) {
-	four := makeNode("n", "cpu", "4", "memory", "8Gi", "ephemeral-storage", "10Gi", "pods", "3")
+	four := object.Node("n", "cpu", "4", "memory", "8Gi", "ephemeral-storage", "10Gi", "pods", "3")
 	for name, c := range map[string]fitCase{
-		"a pod as large as the node fits": {pod: makePod("p", "cpu", "4", "memory", "8Gi", "ephemeral-storage", "10Gi"), node: four},
+		"a pod as large as the node fits": {pod: object.Pod("p", "cpu", "4", "memory", "8Gi", "ephemeral-storage", "10Gi"), node: four},
 		"a milli more than the node can never fit": {
-			pod: makePod("p", "cpu", "4001m"), node: four, why: lacks("cpu")},
+			pod: object.Pod("p", "cpu", "4001m"), node: four, why: lacks("cpu")},
 		"cpu in use is short, and room could be made": {
-			pod: makePod("p", "cpu", "1"), node: four, used: amount.Resources{MilliCPU: 3001}, why: lacks("cpu"), resolvable: true},
+			pod: object.Pod("p", "cpu", "1"), node: four, used: amount.Resources{MilliCPU: 3001}, why: lacks("cpu"), resolvable: true},
 		"a byte of memory too many": {
-			pod: makePod("p", "memory", "8589934593"), node: four, why: lacks("memory")},
+			pod: object.Pod("p", "memory", "8589934593"), node: four, why: lacks("memory")},
 		"memory in use is short": {
-			pod: makePod("p", "memory", "1Gi"), node: four, used: amount.Resources{Memory: 8 << 30}, why: lacks("memory"), resolvable: true},
+			pod: object.Pod("p", "memory", "1Gi"), node: four, used: amount.Resources{Memory: 8 << 30}, why: lacks("memory"), resolvable: true},
 		"ephemeral storage is judged like the rest": {
-			pod: makePod("p", "ephemeral-storage", "11Gi"), node: four, why: lacks("ephemeral-storage")},
+			pod: object.Pod("p", "ephemeral-storage", "11Gi"), node: four, why: lacks("ephemeral-storage")},
 		"ephemeral storage in use": {
-			pod: makePod("p", "ephemeral-storage", "1Gi"), node: four, used: amount.Resources{EphemeralStorage: 10 << 30},
+			pod: object.Pod("p", "ephemeral-storage", "1Gi"), node: four, used: amount.Resources{EphemeralStorage: 10 << 30},
 			why: lacks("ephemeral-storage"), resolvable: true},
 		"the pod count is used up, whatever the pod asks": {
-			pod: makePod("p"), node: four, used: amount.Resources{Pods: 3}, why: Reason{Code: CodeTooManyPods}, resolvable: true},
-		"the last place is a place": {pod: makePod("p"), node: four, used: amount.Resources{Pods: 2}},
+			pod: object.Pod("p"), node: four, used: amount.Resources{Pods: 3}, why: Reason{Code: CodeTooManyPods}, resolvable: true},
+		"the last place is a place": {pod: object.Pod("p"), node: four, used: amount.Resources{Pods: 2}},
 		"a node that takes no pods at all": {
-			pod: makePod("p"), node: makeNode("n", "cpu", "4", "pods", "0"), why: Reason{Code: CodeTooManyPods}},
+			pod: object.Pod("p"), node: object.Node("n", "cpu", "4", "pods", "0"), why: Reason{Code: CodeTooManyPods}},
 		"a pod that asks for no cpu passes a node whose cpu is overbooked": {
-			pod: makePod("p", "memory", "1Gi"), node: four, used: amount.Resources{MilliCPU: 9000}},
+			pod: object.Pod("p", "memory", "1Gi"), node: four, used: amount.Resources{MilliCPU: 9000}},
 		"a pod that asks for zero cpu does too": {
-			pod: makePod("p", "cpu", "0", "memory", "1Gi"), node: four, used: amount.Resources{MilliCPU: 9000}},
+			pod: object.Pod("p", "cpu", "0", "memory", "1Gi"), node: four, used: amount.Resources{MilliCPU: 9000}},
 		"a pod that asks for nothing passes a node that is overbooked in everything": {
-			pod: makePod("p"), node: four, used: amount.Resources{MilliCPU: 9000, Memory: 9 << 30, EphemeralStorage: 11 << 30}},
+			pod: object.Pod("p"), node: four, used: amount.Resources{MilliCPU: 9000, Memory: 9 << 30, EphemeralStorage: 11 << 30}},
 		"two kinds short: the first is told, and one that can never fit makes the node hopeless": {
-			pod: makePod("p", "cpu", "1", "memory", "9Gi"), node: four, used: amount.Resources{MilliCPU: 4000}, why: lacks("cpu")},
+			pod: object.Pod("p", "cpu", "1", "memory", "9Gi"), node: four, used: amount.Resources{MilliCPU: 4000}, why: lacks("cpu")},
 		"two kinds short that could be freed": {
-			pod: makePod("p", "cpu", "1", "memory", "1Gi"), node: four, used: amount.Resources{MilliCPU: 4000, Memory: 8 << 30},
+			pod: object.Pod("p", "cpu", "1", "memory", "1Gi"), node: four, used: amount.Resources{MilliCPU: 4000, Memory: 8 << 30},
 			why: lacks("cpu"), resolvable: true},
 		"pods and memory short": {
-			pod: makePod("p", "memory", "9Gi"), node: four, used: amount.Resources{Pods: 3}, why: Reason{Code: CodeTooManyPods}},
+			pod: object.Pod("p", "memory", "9Gi"), node: four, used: amount.Resources{Pods: 3}, why: Reason{Code: CodeTooManyPods}},
 	} {
 		t.Run(name, c.check)
 	}
@@ -78,40 +79,40 @@ func TestRoomFollowsNodeResourcesFit(t *testing.T) {
 
 func TestRoomForNamedResources(t *testing.T) {
 	const gpu, fpga = corev1.ResourceName("example.com/gpu"), corev1.ResourceName("example.com/fpga")
-	plain := makeNode("n", "cpu", "4", "memory", "8Gi")
-	two := makeNode("n", "cpu", "4", "example.com/gpu", "2", "hugepages-2Mi", "64Mi", "hugepages-1Gi", "0")
+	plain := object.Node("n", "cpu", "4", "memory", "8Gi")
+	two := object.Node("n", "cpu", "4", "example.com/gpu", "2", "hugepages-2Mi", "64Mi", "hugepages-1Gi", "0")
 	served := Classes{}
 	served.Insert(gpu)
 	for name, c := range map[string]fitCase{
-		"an extended resource the node offers": {pod: makePod("p", "example.com/gpu", "2"), node: two},
-		"more than it offers":                  {pod: makePod("p", "example.com/gpu", "3"), node: two, why: lacks(gpu)},
+		"an extended resource the node offers": {pod: object.Pod("p", "example.com/gpu", "2"), node: two},
+		"more than it offers":                  {pod: object.Pod("p", "example.com/gpu", "3"), node: two, why: lacks(gpu)},
 		"it is in use": {
-			pod: makePod("p", "example.com/gpu", "1"), node: two,
-			used: amount.Of(amountsOf("example.com/gpu", "2")), why: lacks(gpu), resolvable: true},
-		"a node that does not offer it":             {pod: makePod("p", "example.com/gpu", "1"), node: plain, why: lacks(gpu)},
-		"zero of it is no request":                  {pod: makePod("p", "example.com/gpu", "0"), node: plain},
-		"zero of it passes a node that is overfull": {pod: makePod("p", "example.com/gpu", "0"), node: two, used: amount.Of(amountsOf("example.com/gpu", "5"))},
+			pod: object.Pod("p", "example.com/gpu", "1"), node: two,
+			used: amount.Of(object.Amounts("example.com/gpu", "2")), why: lacks(gpu), resolvable: true},
+		"a node that does not offer it":             {pod: object.Pod("p", "example.com/gpu", "1"), node: plain, why: lacks(gpu)},
+		"zero of it is no request":                  {pod: object.Pod("p", "example.com/gpu", "0"), node: plain},
+		"zero of it passes a node that is overfull": {pod: object.Pod("p", "example.com/gpu", "0"), node: two, used: amount.Of(object.Amounts("example.com/gpu", "5"))},
 		"served by a DeviceClass and not offered: the in-tree plugin judges": {
-			pod: makePod("p", "example.com/gpu", "9"), node: plain, classes: served},
+			pod: object.Pod("p", "example.com/gpu", "9"), node: plain, classes: served},
 		"served by a DeviceClass and offered at zero: the in-tree plugin judges": {
-			pod: makePod("p", "example.com/gpu", "1"), node: makeNode("n", "cpu", "4", "example.com/gpu", "0"), classes: served},
+			pod: object.Pod("p", "example.com/gpu", "1"), node: object.Node("n", "cpu", "4", "example.com/gpu", "0"), classes: served},
 		"served by a DeviceClass and offered: judged here": {
-			pod: makePod("p", "example.com/gpu", "3"), node: two, classes: served, why: lacks(gpu)},
+			pod: object.Pod("p", "example.com/gpu", "3"), node: two, classes: served, why: lacks(gpu)},
 		"another class is no excuse": {
-			pod: makePod("p", "example.com/fpga", "1"), node: plain, classes: served, why: lacks(fpga)},
+			pod: object.Pod("p", "example.com/fpga", "1"), node: plain, classes: served, why: lacks(fpga)},
 		"of several short the first by name is told": {
-			pod: makePod("p", "example.com/gpu", "1", "example.com/fpga", "1"), node: plain, why: lacks(fpga)},
-		"huge pages":                     {pod: makePod("p", "hugepages-2Mi", "64Mi"), node: two},
-		"more huge pages than there are": {pod: makePod("p", "hugepages-2Mi", "66Mi"), node: two, why: lacks("hugepages-2Mi")},
-		"huge pages of another size":     {pod: makePod("p", "hugepages-1Gi", "1Gi"), node: two, why: lacks("hugepages-1Gi")},
+			pod: object.Pod("p", "example.com/gpu", "1", "example.com/fpga", "1"), node: plain, why: lacks(fpga)},
+		"huge pages":                     {pod: object.Pod("p", "hugepages-2Mi", "64Mi"), node: two},
+		"more huge pages than there are": {pod: object.Pod("p", "hugepages-2Mi", "66Mi"), node: two, why: lacks("hugepages-2Mi")},
+		"huge pages of another size":     {pod: object.Pod("p", "hugepages-1Gi", "1Gi"), node: two, why: lacks("hugepages-1Gi")},
 		"attachable volumes are counted by name": {
-			pod:  makePod("p", "attachable-volumes-csi-x", "2"),
-			node: makeNode("n", "attachable-volumes-csi-x", "1"), why: lacks("attachable-volumes-csi-x")},
+			pod:  object.Pod("p", "attachable-volumes-csi-x", "2"),
+			node: object.Node("n", "attachable-volumes-csi-x", "1"), why: lacks("attachable-volumes-csi-x")},
 		"names of kubernetes.io are counted by name": {
-			pod: makePod("p", "kubernetes.io/batch-cpu", "1"), node: plain, why: lacks("kubernetes.io/batch-cpu")},
-		"a bare name that the scheduler does not know is not counted": {pod: makePod("p", "storage", "1Gi"), node: plain},
+			pod: object.Pod("p", "kubernetes.io/batch-cpu", "1"), node: plain, why: lacks("kubernetes.io/batch-cpu")},
+		"a bare name that the scheduler does not know is not counted": {pod: object.Pod("p", "storage", "1Gi"), node: plain},
 		"a class's own name of kubernetes.io is left to the in-tree plugin": {
-			pod: makePod("p", "deviceclass.resource.kubernetes.io/x", "1"), node: plain,
+			pod: object.Pod("p", "deviceclass.resource.kubernetes.io/x", "1"), node: plain,
 			classes: Classes{"deviceclass.resource.kubernetes.io/x": {}}},
 	} {
 		t.Run(name, c.check)
@@ -120,21 +121,21 @@ func TestRoomForNamedResources(t *testing.T) {
 
 // The rules of nodeunschedulable and tainttoleration.
 func TestAdmitsFollowsTaints(t *testing.T) {
-	plain := makeNode("n", "cpu", "4")
+	plain := object.Node("n", "cpu", "4")
 	cordoned := plain.DeepCopy()
 	cordoned.Spec.Unschedulable = true
 	tolerating := func(tolerations ...corev1.Toleration) *corev1.Pod {
-		p := makePod("p", "cpu", "1")
+		p := object.Pod("p", "cpu", "1")
 		p.Spec.Tolerations = tolerations
 		return p
 	}
-	dedicated := tainted(plain, "team", corev1.TaintEffectNoSchedule)
+	dedicated := object.Tainted(plain, "team", corev1.TaintEffectNoSchedule)
 	dedicated.Spec.Taints[0].Value = "a"
 	for name, c := range map[string]fitCase{
 		"NoSchedule refuses": {pod: tolerating(), node: dedicated, why: Reason{Code: CodeTaint, Detail: "team=a:NoSchedule"}},
 		"NoExecute refuses": {
-			pod: tolerating(), node: tainted(plain, "bad", corev1.TaintEffectNoExecute), why: Reason{Code: CodeTaint, Detail: "bad:NoExecute"}},
-		"PreferNoSchedule is no refusal": {pod: tolerating(), node: tainted(plain, "meh", corev1.TaintEffectPreferNoSchedule)},
+			pod: tolerating(), node: object.Tainted(plain, "bad", corev1.TaintEffectNoExecute), why: Reason{Code: CodeTaint, Detail: "bad:NoExecute"}},
+		"PreferNoSchedule is no refusal": {pod: tolerating(), node: object.Tainted(plain, "meh", corev1.TaintEffectPreferNoSchedule)},
 		"tolerated by value":             {pod: tolerating(corev1.Toleration{Key: "team", Value: "a"}), node: dedicated},
 		"another value does not tolerate": {
 			pod: tolerating(corev1.Toleration{Key: "team", Value: "b"}), node: dedicated,
@@ -145,13 +146,13 @@ func TestAdmitsFollowsTaints(t *testing.T) {
 			pod:  tolerating(corev1.Toleration{Key: "team", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}),
 			node: dedicated, why: Reason{Code: CodeTaint, Detail: "team=a:NoSchedule"}},
 		"an empty key with Exists tolerates all": {
-			pod: tolerating(corev1.Toleration{Operator: corev1.TolerationOpExists}), node: tainted(dedicated, "bad", corev1.TaintEffectNoExecute)},
+			pod: tolerating(corev1.Toleration{Operator: corev1.TolerationOpExists}), node: object.Tainted(dedicated, "bad", corev1.TaintEffectNoExecute)},
 		"toleration seconds do not matter to placing": {
 			pod:  tolerating(corev1.Toleration{Key: "bad", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(0))}),
-			node: tainted(plain, "bad", corev1.TaintEffectNoExecute)},
+			node: object.Tainted(plain, "bad", corev1.TaintEffectNoExecute)},
 		"the second taint refuses too": {
 			pod:  tolerating(corev1.Toleration{Key: "team", Operator: corev1.TolerationOpExists}),
-			node: tainted(dedicated, "bad", corev1.TaintEffectNoExecute), why: Reason{Code: CodeTaint, Detail: "bad:NoExecute"}},
+			node: object.Tainted(dedicated, "bad", corev1.TaintEffectNoExecute), why: Reason{Code: CodeTaint, Detail: "bad:NoExecute"}},
 		"comparing operators are an alpha feature and tolerate nothing": {
 			pod:  tolerating(corev1.Toleration{Key: "team", Operator: "Lt", Value: "5", Effect: corev1.TaintEffectNoSchedule}),
 			node: dedicated, why: Reason{Code: CodeTaint, Detail: "team=a:NoSchedule"}},
@@ -168,7 +169,7 @@ func TestAdmitsFollowsTaints(t *testing.T) {
 			pod: tolerating(), node: func() *corev1.Node { n := dedicated.DeepCopy(); n.Spec.Unschedulable = true; return n }(),
 			why: Reason{Code: CodeUnschedulable}},
 		"a taint comes before room": {
-			pod: makePod("p", "cpu", "9"), node: dedicated, why: Reason{Code: CodeTaint, Detail: "team=a:NoSchedule"}},
+			pod: object.Pod("p", "cpu", "9"), node: dedicated, why: Reason{Code: CodeTaint, Detail: "team=a:NoSchedule"}},
 	} {
 		t.Run(name, c.check)
 	}
@@ -176,10 +177,10 @@ func TestAdmitsFollowsTaints(t *testing.T) {
 
 // The rules of nodeaffinity.
 func TestAdmitsFollowsNodeAffinity(t *testing.T) {
-	node := makeNode("n1", "cpu", "4")
+	node := object.Node("n1", "cpu", "4")
 	node.Labels = map[string]string{"zone": "a", "cores": "16", "empty": ""}
 	selecting := func(selector map[string]string, terms ...corev1.NodeSelectorTerm) *corev1.Pod {
-		p := makePod("p", "cpu", "1")
+		p := object.Pod("p", "cpu", "1")
 		p.Spec.NodeSelector = selector
 		if terms != nil {
 			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
@@ -238,8 +239,8 @@ func TestAdmitsFollowsNodeAffinity(t *testing.T) {
 		"In without values does not parse":           {selecting(nil, all(is("zone", in))), false},
 		"a term that does not parse does not spoil one that matches": {
 			selecting(nil, all(is("zone", "Like", "a")), all(is("zone", in, "a"))), true},
-		"a preference is never a refusal":             {preferring(makePod("p"), 10, is("zone", in, "b")), true},
-		"a preference that does not parse is ignored": {preferring(makePod("p"), 10, is("zone", "Like", "b")), true},
+		"a preference is never a refusal":             {object.Preferring(object.Pod("p"), 10, is("zone", in, "b")), true},
+		"a preference that does not parse is ignored": {object.Preferring(object.Pod("p"), 10, is("zone", "Like", "b")), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := fitCase{pod: c.pod, node: node}
@@ -256,27 +257,18 @@ func TestAdmitsFollowsNodeAffinity(t *testing.T) {
 	})
 }
 
-func preferring(p *corev1.Pod, weight int32, r corev1.NodeSelectorRequirement) *corev1.Pod {
-	p = p.DeepCopy()
-	p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
-			Weight: weight, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{r}}}},
-	}}
-	return p
-}
-
 // The API server refuses negative amounts; a file or a raw request may carry them.
 func TestARequestThatCannotBeTrustedFitsNowhere(t *testing.T) {
-	huge := makeNode("n", "cpu", "100E", "memory", "100E", "example.com/gpu", "100E")
+	huge := object.Node("n", "cpu", "100E", "memory", "100E", "example.com/gpu", "100E")
 	negative := func(change func(p *corev1.Pod, minus corev1.ResourceList)) *corev1.Pod {
-		p := makePod("p", "cpu", "1")
+		p := object.Pod("p", "cpu", "1")
 		change(p, corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("-1m")})
 		return p
 	}
 	why := Reason{Code: CodeInvalid}
 	for name, p := range map[string]*corev1.Pod{
-		"a negative request":           makePod("p", "cpu", "-1"),
-		"a negative extended resource": makePod("p", "cpu", "1", "example.com/gpu", "-5"),
+		"a negative request":           object.Pod("p", "cpu", "-1"),
+		"a negative extended resource": object.Pod("p", "cpu", "1", "example.com/gpu", "-5"),
 		"a negative one beside a larger positive one": negative(func(p *corev1.Pod, minus corev1.ResourceList) {
 			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Resources: corev1.ResourceRequirements{Requests: minus}})
 		}),
@@ -287,14 +279,14 @@ func TestARequestThatCannotBeTrustedFitsNowhere(t *testing.T) {
 		"at pod level": negative(func(p *corev1.Pod, minus corev1.ResourceList) {
 			p.Spec.Resources = &corev1.ResourceRequirements{Requests: minus}
 		}),
-		"more cores than can be counted":        makePod("p", "cpu", "10E"),
-		"more memory than can be counted":       makePod("p", "memory", "10E"),
-		"an exponent that nobody can work with": makePod("p", "cpu", "1E1001000000"),
-		"the same below zero":                   makePod("p", "cpu", "-1E1001000000"),
-		"more of anything than can be counted":  makePod("p", "example.com/gpu", "10E"),
+		"more cores than can be counted":        object.Pod("p", "cpu", "10E"),
+		"more memory than can be counted":       object.Pod("p", "memory", "10E"),
+		"an exponent that nobody can work with": object.Pod("p", "cpu", "1E1001000000"),
+		"the same below zero":                   object.Pod("p", "cpu", "-1E1001000000"),
+		"more of anything than can be counted":  object.Pod("p", "example.com/gpu", "10E"),
 		"two containers whose sum would wrap": func() *corev1.Pod {
-			p := makePod("p", "memory", "9223372036854775807")
-			p.Spec.Containers = append(p.Spec.Containers, container("b", "memory", "9223372036854775807"))
+			p := object.Pod("p", "memory", "9223372036854775807")
+			p.Spec.Containers = append(p.Spec.Containers, object.Container("b", "memory", "9223372036854775807"))
 			return p
 		}(),
 	} {

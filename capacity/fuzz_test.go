@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/muster-sh/muster/capacity/amount"
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
 // bytesChooser chooses by the bytes of a fuzz test; when they are used up it always takes the first.
@@ -74,11 +75,11 @@ func FuzzAsk(f *testing.F) {
 		for _, r := range []amount.Resources{r, used} {
 			require.True(t, r.MilliCPU >= 0 && r.Memory >= 0 && r.EphemeralStorage >= 0 && r.Scalar["example.com/gpu"] >= 0)
 		}
-		empty := &Node{Object: makeNode("n"), Allocatable: amount.Resources{Pods: 1}}
+		empty := &Node{Object: object.Node("n"), Allocatable: amount.Resources{Pods: 1}}
 		if !r.Equal(amount.Resources{Pods: 1}) || negative {
 			require.False(t, Fit(ask, empty, empty.Free(), nil).Fits, "an empty node fits only who asks for nothing")
 		}
-		full := &Node{Object: makeNode("n"), Allocatable: amount.Of(amountsOf("cpu", "10E", "memory", "10E", "example.com/gpu", "10E",
+		full := &Node{Object: object.Node("n"), Allocatable: amount.Of(object.Amounts("cpu", "10E", "memory", "10E", "example.com/gpu", "10E",
 			"ephemeral-storage", "10E", "pods", "10"))}
 		require.Equal(t, ask.Unjudged.Code != CodeInvalid, Fit(ask, full, full.Free(), nil).Fits)
 		if negative {
@@ -94,14 +95,14 @@ func fuzzedPod(amounts [4]resource.Quantity, shape uint8) *corev1.Pod {
 	list := func(i int) corev1.ResourceList {
 		return corev1.ResourceList{kinds[(i+int(shape))%4]: amounts[i], kinds[(i+int(shape>>2))%4]: amounts[(i+1)%4]}
 	}
-	p := makePod("p")
-	p.Spec.Containers = []corev1.Container{container("a"), container("b")}
-	p.Spec.InitContainers = []corev1.Container{container("i")}
+	p := object.Pod("p")
+	p.Spec.Containers = []corev1.Container{object.Container("a"), object.Container("b")}
+	p.Spec.InitContainers = []corev1.Container{object.Container("i")}
 	p.Spec.Containers[0].Resources.Requests = list(0)
 	p.Spec.Containers[1].Resources.Requests = list(1)
 	p.Spec.InitContainers[0].Resources.Requests = list(2)
 	if shape&16 != 0 {
-		p.Spec.InitContainers[0] = sidecar("i")
+		p.Spec.InitContainers[0] = object.Sidecar("i")
 		p.Spec.InitContainers[0].Resources.Requests = list(2)
 	}
 	p.Spec.Overhead = list(3)
@@ -118,8 +119,8 @@ func fuzzedPod(amounts [4]resource.Quantity, shape uint8) *corev1.Pod {
 // Any pod that decodes is compiled, judged, placed and taken in without a panic.
 func FuzzPod(f *testing.F) {
 	for _, p := range []*corev1.Pod{
-		makePod("p", "cpu", "1"), nominated(makePod("p"), "n"), bound(makePod("p", "memory", "1Gi"), "n"),
-		preferring(makePod("p"), 3, corev1.NodeSelectorRequirement{Key: "zone", Operator: "Gt", Values: []string{"x"}}),
+		object.Pod("p", "cpu", "1"), object.Nominated(object.Pod("p"), "n"), object.Bound(object.Pod("p", "memory", "1Gi"), "n"),
+		object.Preferring(object.Pod("p"), 3, corev1.NodeSelectorRequirement{Key: "zone", Operator: "Gt", Values: []string{"x"}}),
 	} {
 		raw, err := json.Marshal(p)
 		require.NoError(f, err)
@@ -133,8 +134,8 @@ func FuzzPod(f *testing.F) {
 			return
 		}
 		s := newScene()
-		s.nodes(makeNode("n", "cpu", "4", "memory", "8Gi"))
-		_, err := s.Place(t.Context(), Call{Number: 1, Pod: PodOf(p), Nodes: []string{"n", "absent"}, Now: start})
+		s.nodes(object.Node("n", "cpu", "4", "memory", "8Gi"))
+		_, err := s.Place(t.Context(), Call{Number: 1, Pod: PodOf(p), Nodes: []string{"n", "absent"}, Now: object.Start})
 		require.Equal(t, p.UID == "", err != nil, err)
 		s.pods(p)
 		n := s.node("n")

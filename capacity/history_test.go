@@ -17,6 +17,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/amount"
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
 // chooser picks one of n; a random source and the bytes of a fuzz test both are choosers.
@@ -36,7 +37,7 @@ type history struct {
 }
 
 func newHistory(t testing.TB, by chooser) *history {
-	h := &history{t: t, by: by, live: makeLive(), model: newModel(), now: start, version: 1000}
+	h := &history{t: t, by: by, live: makeLive(), model: newModel(), now: object.Start, version: 1000}
 	for i := range 5 {
 		h.nodes = append(h.nodes, fmt.Sprintf("n%d", i))
 	}
@@ -62,14 +63,14 @@ func (h *history) note(format string, args ...any) {
 
 func (h *history) setNode() {
 	name := pick(h, h.nodes...)
-	n := makeNode(name, "cpu", pick(h, "2", "4", "0"), "memory", pick(h, "4Gi", "8Gi"), "pods", pick(h, "3", "10"),
+	n := object.Node(name, "cpu", pick(h, "2", "4", "0"), "memory", pick(h, "4Gi", "8Gi"), "pods", pick(h, "3", "10"),
 		"example.com/gpu", pick(h, "0", "0", "2"))
 	n.Labels["zone"] = pick(h, "a", "b")
 	n.Spec.ProviderID = pick(h, "", "", "sim://1", "sim://2")
 	n.Status.NodeInfo.SystemUUID = pick(h, "", "", "UUID-1", "uuid-2")
 	for _, key := range []string{"muster.sh/starting", "muster.sh/releasing", "node.kubernetes.io/not-ready", "startup", "team"} {
 		if h.chance(7) {
-			n = tainted(n, key, pick(h, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule))
+			n = object.Tainted(n, key, pick(h, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule))
 		}
 	}
 	n.Spec.Unschedulable = h.chance(5)
@@ -86,7 +87,7 @@ func (h *history) forgetNode() {
 }
 
 func (h *history) somePod() *corev1.Pod {
-	return makePod(fmt.Sprintf("p%d", h.by.IntN(14)), "cpu", pick(h, "0", "500m", "1", "2"), "memory", pick(h, "0", "1Gi", "3Gi"),
+	return object.Pod(fmt.Sprintf("p%d", h.by.IntN(14)), "cpu", pick(h, "0", "500m", "1", "2"), "memory", pick(h, "0", "1Gi", "3Gi"),
 		"example.com/gpu", pick(h, "0", "0", "0", "1"))
 }
 
@@ -102,7 +103,7 @@ func (h *history) setPod() {
 			p.Spec.Priority = new(int32(h.by.IntN(3) * 100))
 		}
 		if h.chance(40) {
-			p = pick(h, owned(p, "ReplicaSet", "rs"), owned(p, "DaemonSet", "d0"), owned(p, "DaemonSet", "d1"), owned(p, "Job", "j"))
+			p = pick(h, object.Owned(p, "ReplicaSet", "rs"), object.Owned(p, "DaemonSet", "d0"), object.Owned(p, "DaemonSet", "d1"), object.Owned(p, "Job", "j"))
 		}
 		if h.chance(30) {
 			p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
@@ -120,14 +121,16 @@ func (h *history) setPod() {
 		func() { p.Spec.NodeName = pick(h, h.nodes...) },
 		func() { p.Spec.NodeName = pick(h, h.nodes...) },
 		func() { p.Status.NominatedNodeName = pick(h, append(h.nodes, "", "")...) },
-		func() { p = unscheduled(p, pick(h, "Unschedulable", "Unschedulable", "SchedulerError")) },
+		func() { p = object.Unscheduled(p, pick(h, "Unschedulable", "Unschedulable", "SchedulerError")) },
 		func() { p.Status.Phase = pick(h, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed) },
-		func() { p.DeletionTimestamp = micro1(h.now) },
+		func() { p.DeletionTimestamp = object.Time(h.now) },
 		func() { p.Spec.SchedulingGates = nil; p.Generation++ },
-		func() { p = pick(h, owned(p, "ReplicaSet", "rs"), owned(p, "Job", "j"), owned(p, "DaemonSet", "d0")) },
+		func() {
+			p = pick(h, object.Owned(p, "ReplicaSet", "rs"), object.Owned(p, "Job", "j"), object.Owned(p, "DaemonSet", "d0"))
+		},
 		func() {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Resources: &corev1.ResourceRequirements{
-				Requests: amountsOf("cpu", pick(h, "1", "3"))}}}
+				Requests: object.Amounts("cpu", pick(h, "1", "3"))}}}
 		},
 		func() {})()
 	h.note("set pod %s v%s gen %d: %s bound %q nominated %q phase %q deleted %v gates %v owner %v %v", p.Name, p.ResourceVersion, p.Generation,
@@ -146,7 +149,7 @@ func (h *history) forgetPod() {
 
 func (h *history) setClaim() {
 	name := fmt.Sprintf("pool-%03d", h.by.IntN(3))
-	c := makeClaim(name, pick(h, append(h.nodes, "")...))
+	c := object.Claim(name, pick(h, append(h.nodes, "")...))
 	for range h.by.IntN(4) {
 		uid := fmt.Sprintf("p%d", h.by.IntN(14))
 		c.Spec.Reserved = append(c.Spec.Reserved, v1alpha1.PodReference{Namespace: "default", Name: uid, UID: types.UID(uid)})
@@ -160,7 +163,7 @@ func (h *history) setClaim() {
 	if old := h.model.claims[name]; old != nil && c.UID != old.UID {
 		delete(h.model.expired, old.UID)
 	}
-	c.CreationTimestamp = metav1.NewTime(at(h.version))
+	c.CreationTimestamp = metav1.NewTime(object.At(h.version))
 	h.version++
 	c.ResourceVersion = fmt.Sprint(h.version)
 	c.Status.State = pick(h, v1alpha1.ClaimReady, v1alpha1.ClaimReady, v1alpha1.ClaimReady, v1alpha1.ClaimJoining,
@@ -169,7 +172,7 @@ func (h *history) setClaim() {
 	c.Status.SystemUUID = pick(h, "", "uuid-1", "UUID-2")
 	c.Status.ReadyAt = nil
 	if h.chance(60) {
-		c.Status.ReadyAt = micro(h.now)
+		c.Status.ReadyAt = object.Micro(h.now)
 	}
 	c.Spec.StartupTaints = []corev1.Taint{{Key: "startup", Effect: corev1.TaintEffectNoSchedule}}
 	h.note("set claim %s %s of node %q %q %q %s reserved %v", name, c.UID, c.Status.NodeName, c.Status.ProviderID, c.Status.SystemUUID, c.Status.State, c.Spec.Reserved)
@@ -210,7 +213,7 @@ func (h *history) forgetClaim() {
 }
 
 func (h *history) setDaemonSet() {
-	ds := makeDaemonSet(pick(h, "d0", "d1"), "cpu", pick(h, "100m", "1"))
+	ds := object.DaemonSet(pick(h, "d0", "d1"), "cpu", pick(h, "100m", "1"))
 	if h.chance(30) {
 		ds.Spec.Template.Spec.NodeSelector = map[string]string{"zone": "a"}
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
 // A pod whose last attempt ended in an error, or that stands in a long queue, is not asked about for a while however
@@ -25,12 +27,12 @@ func TestWakeUpsAreIgnoredOnlyAfterAWhileAndOnlyByAnIdleScheduler(t *testing.T) 
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			l := makeLive()
-			l.SetPod(makePod("waits", "cpu", "1"), start)
-			require.True(t, l.Want("waits", start))
+			l.SetPod(object.Pod("waits", "cpu", "1"), object.Start)
+			require.True(t, l.Want("waits", object.Start))
 			for after := time.Duration(0); after <= c.woken; after += time.Second {
-				now := start.Add(after)
+				now := object.Start.Add(after)
 				if c.busy {
-					other := Call{Number: uint64(after/time.Second) + 1, Pod: PodOf(makePod("other", "cpu", "1")), Now: now}
+					other := Call{Number: uint64(after/time.Second) + 1, Pod: PodOf(object.Pod("other", "cpu", "1")), Now: now}
 					_, err := l.Place(context.Background(), other)
 					require.NoError(t, err)
 				}
@@ -39,7 +41,7 @@ func TestWakeUpsAreIgnoredOnlyAfterAWhileAndOnlyByAnIdleScheduler(t *testing.T) 
 			until := l.ledger.byPod["waits"].RefusedUntil
 			require.Equal(t, c.want, !until.IsZero())
 			if c.want {
-				require.Equal(t, start, until, "nodes that joined after the first wake-up were not ignored")
+				require.Equal(t, object.Start, until, "nodes that joined after the first wake-up were not ignored")
 			}
 		})
 	}
@@ -49,11 +51,11 @@ func TestWakeUpsAreIgnoredOnlyAfterAWhileAndOnlyByAnIdleScheduler(t *testing.T) 
 // that it always has.
 func TestWakeUpsAreNotIgnoredByASchedulerThatIsNotThere(t *testing.T) {
 	l := makeLive()
-	l.SetPod(makePod("waits", "cpu", "1"), start)
-	require.True(t, l.Want("waits", start))
+	l.SetPod(object.Pod("waits", "cpu", "1"), object.Start)
+	require.True(t, l.Want("waits", object.Start))
 	refusedAfter := func(from, seconds int, alive bool) bool {
 		for i := range seconds {
-			now := at(from + i)
+			now := object.At(from + i)
 			if alive && i%2 == 0 {
 				l.SchedulerSeen(now)
 			}
@@ -71,20 +73,20 @@ func TestWakeUpsAreNotIgnoredByASchedulerThatIsNotThere(t *testing.T) {
 // from the call without having been refused.
 func TestANodeThatJoinedJustBeforeACallIsNotRefusedByItsAbsence(t *testing.T) {
 	l := makeLive()
-	l.SetNode(makeNode("old", "cpu", "500m", "memory", "8Gi", "pods", "10"), start)
-	l.SetNode(makeNode("small", "cpu", "500m", "memory", "8Gi", "pods", "10"), start)
-	l.SetPod(makePod("a", "cpu", "1"), start)
-	joined := start.Add(time.Minute)
-	l.SetNode(makeNode("new", "cpu", "4", "memory", "8Gi", "pods", "10"), joined)
+	l.SetNode(object.Node("old", "cpu", "500m", "memory", "8Gi", "pods", "10"), object.Start)
+	l.SetNode(object.Node("small", "cpu", "500m", "memory", "8Gi", "pods", "10"), object.Start)
+	l.SetPod(object.Pod("a", "cpu", "1"), object.Start)
+	joined := object.Start.Add(time.Minute)
+	l.SetNode(object.Node("new", "cpu", "4", "memory", "8Gi", "pods", "10"), joined)
 	ask := func(after time.Duration) *Shortfall {
 		now := joined.Add(after)
-		_, err := l.Place(context.Background(), Call{Number: uint64(now.UnixNano()), Pod: PodOf(makePod("a", "cpu", "1")),
+		_, err := l.Place(context.Background(), Call{Number: uint64(now.UnixNano()), Pod: PodOf(object.Pod("a", "cpu", "1")),
 			Nodes: []string{"small", "small2"}, Now: now})
 		require.NoError(t, err)
 		return l.ledger.byPod["a"]
 	}
 	s := ask(10 * time.Millisecond)
 	require.False(t, s.RefusesNode("new", joined), "the scheduler may not have seen it yet")
-	require.True(t, s.RefusesNode("old", start))
+	require.True(t, s.RefusesNode("old", object.Start))
 	require.True(t, ask(snapshotLag).RefusesNode("new", joined), "by now it has")
 }

@@ -40,8 +40,8 @@ type Shortfall struct {
 	moves uint64        // of other pods, up to Called
 }
 
-// planned notes what a plan said of the pod. As long as plans do not get to it, what an earlier one found out holds.
-func (s *Shortfall) planned(o Outcome) {
+// NotePlanned notes what a plan said of the pod. As long as plans do not get to it, what an earlier one found out holds.
+func (s *Shortfall) NotePlanned(o Outcome) {
 	s.Late = o.Reason.Code == CodeNotReached
 	s.Vain = o.Sought || s.Late && s.Vain || !s.Late && o.Fate == Unserved
 	s.Planned = !s.Late

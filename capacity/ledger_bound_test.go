@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
 func TestDemandIsBounded(t *testing.T) {
@@ -20,7 +22,7 @@ func TestDemandIsBounded(t *testing.T) {
 		return out
 	}
 	for i := range 6 {
-		s.pods(unscheduled(makePod(fmt.Sprintf("p%d", i), "cpu", "1"), corev1.PodReasonUnschedulable))
+		s.pods(object.Unscheduled(object.Pod(fmt.Sprintf("p%d", i), "cpu", "1"), corev1.PodReasonUnschedulable))
 	}
 	require.Equal(t, 3, s.Demand().Pods)
 	require.Equal(t, 3, s.Demand().Beyond)
@@ -32,7 +34,7 @@ func TestDemandIsBounded(t *testing.T) {
 	s.ForgetPod("p3")
 	require.NotNil(t, s.shortfall("p4"), "the first that still waits takes the place")
 	require.Equal(t, 1, s.Demand().Beyond)
-	s.pods(unscheduled(makePod("p6", "cpu", "1"), corev1.PodReasonUnschedulable))
+	s.pods(object.Unscheduled(object.Pod("p6", "cpu", "1"), corev1.PodReasonUnschedulable))
 	require.Equal(t, []string{"p6"}, names(s.TakeLeftOut()))
 	for _, uid := range []types.UID{"p0", "p2", "p4"} {
 		s.ForgetPod(uid)

@@ -7,45 +7,49 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
-func unschedulable(p *corev1.Pod) *corev1.Pod { return unscheduled(p, corev1.PodReasonUnschedulable) }
+func unschedulable(p *corev1.Pod) *corev1.Pod {
+	return object.Unscheduled(p, corev1.PodReasonUnschedulable)
+}
 
 func TestAShortfallIsCountedOncePerPod(t *testing.T) {
 	s := newScene()
-	s.nodes(makeNode("n", "cpu", "1"))
-	p := makePod("p", "cpu", "2")
+	s.nodes(object.Node("n", "cpu", "1"))
+	p := object.Pod("p", "cpu", "2")
 	s.pods(p)
 	s.place(p, "n")
-	s.now = at(1)
+	s.now = object.At(1)
 	s.pods(unschedulable(p))
 	s.place(p, "n")
 	require.Len(t, s.View().Shortfalls, 1)
 	f := s.shortfall("p")
-	require.Equal(t, start, f.Since, "the first time counts")
-	require.Equal(t, at(1), f.Called)
+	require.Equal(t, object.Start, f.Since, "the first time counts")
+	require.Equal(t, object.At(1), f.Called)
 	require.Equal(t, lacks("cpu"), f.Reason)
 	require.True(t, f.Pod.Unschedulable, "the newest version of the pod is shown")
-	require.Equal(t, Demand{Pods: 1, Unplanned: 1, First: start, Last: start}, s.Demand())
+	require.Equal(t, Demand{Pods: 1, Unplanned: 1, First: object.Start, Last: object.Start}, s.Demand())
 }
 
 func TestTheWatchAloneMakesAShortfall(t *testing.T) {
 	s := newScene()
-	s.pods(unschedulable(makePod("p", "cpu", "2")))
+	s.pods(unschedulable(object.Pod("p", "cpu", "2")))
 	require.NotNil(t, s.shortfall("p"), "a cluster without nodes never asks the extender")
 	require.Zero(t, s.shortfall("p").Called)
 
 	for name, p := range map[string]*corev1.Pod{
-		"waits for its first attempt":   makePod("q"),
-		"met an error":                  unscheduled(makePod("q"), "SchedulerError"),
-		"is gated":                      unscheduled(makePod("q"), corev1.PodReasonSchedulingGated),
-		"belongs to no scheduler of us": func() *corev1.Pod { p := unschedulable(makePod("q")); p.Spec.SchedulerName = "x"; return p }(),
+		"waits for its first attempt":   object.Pod("q"),
+		"met an error":                  object.Unscheduled(object.Pod("q"), "SchedulerError"),
+		"is gated":                      object.Unscheduled(object.Pod("q"), corev1.PodReasonSchedulingGated),
+		"belongs to no scheduler of us": func() *corev1.Pod { p := unschedulable(object.Pod("q")); p.Spec.SchedulerName = "x"; return p }(),
 	} {
 		s.pods(p)
 		require.Nil(t, s.shortfall("q"), name)
 		s.ForgetPod("q")
 	}
-	guarded := unschedulable(makePod("g"))
+	guarded := unschedulable(object.Pod("g"))
 	guarded.Spec.SchedulerName = "default-scheduler"
 	s.pods(guarded)
 	require.NotNil(t, s.shortfall("g"))
@@ -53,19 +57,19 @@ func TestTheWatchAloneMakesAShortfall(t *testing.T) {
 
 func TestAShortfallIsWithdrawn(t *testing.T) {
 	for name, end := range map[string]func(s *scene, p *corev1.Pod){
-		"when the pod is bound":       func(s *scene, p *corev1.Pod) { s.pods(bound(p, "n")) },
+		"when the pod is bound":       func(s *scene, p *corev1.Pod) { s.pods(object.Bound(p, "n")) },
 		"when it is deleted":          func(s *scene, p *corev1.Pod) { s.ForgetPod(p.UID) },
-		"when it is being deleted":    func(s *scene, p *corev1.Pod) { p.DeletionTimestamp = micro1(start); s.pods(p) },
+		"when it is being deleted":    func(s *scene, p *corev1.Pod) { p.DeletionTimestamp = object.Time(object.Start); s.pods(p) },
 		"when it is finished":         func(s *scene, p *corev1.Pod) { p.Status.Phase = corev1.PodFailed; s.pods(p) },
 		"when it is gated":            func(s *scene, p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{}}; s.pods(p) },
-		"when room is held for it":    func(s *scene, p *corev1.Pod) { s.nodes(makeNode("n", "cpu", "4")); s.place(p, "n") },
-		"when it is nominated":        func(s *scene, p *corev1.Pod) { s.pods(nominated(p, "n")) },
+		"when room is held for it":    func(s *scene, p *corev1.Pod) { s.nodes(object.Node("n", "cpu", "4")); s.place(p, "n") },
+		"when it is nominated":        func(s *scene, p *corev1.Pod) { s.pods(object.Nominated(p, "n")) },
 		"when it asks for less":       func(s *scene, p *corev1.Pod) { p.Status.Conditions = nil; resize(p, "1"); s.pods(p) },
 		"when it tolerates something": func(s *scene, p *corev1.Pod) { p.Status.Conditions = nil; tolerate(p); s.pods(p) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene()
-			p := unschedulable(makePod("p", "cpu", "2"))
+			p := unschedulable(object.Pod("p", "cpu", "2"))
 			s.pods(p)
 			require.NotNil(t, s.shortfall("p"))
 			end(s, p.DeepCopy())
@@ -76,7 +80,7 @@ func TestAShortfallIsWithdrawn(t *testing.T) {
 
 func resize(p *corev1.Pod, cores string) {
 	p.Generation++
-	p.Spec.Containers = []corev1.Container{container("main", "cpu", cores)}
+	p.Spec.Containers = []corev1.Container{object.Container("main", "cpu", cores)}
 }
 
 func tolerate(p *corev1.Pod) {
@@ -86,7 +90,7 @@ func tolerate(p *corev1.Pod) {
 
 func TestAShortfallStays(t *testing.T) {
 	for name, event := range map[string]func(s *scene, p *corev1.Pod){
-		"when the scheduler meets an error":       func(s *scene, p *corev1.Pod) { s.pods(unscheduled(p, "SchedulerError")) },
+		"when the scheduler meets an error":       func(s *scene, p *corev1.Pod) { s.pods(object.Unscheduled(p, "SchedulerError")) },
 		"when its condition is gone":              func(s *scene, p *corev1.Pod) { p.Status.Conditions = nil; s.pods(p) },
 		"when its labels change":                  func(s *scene, p *corev1.Pod) { p.Labels = map[string]string{"a": "b"}; s.pods(p) },
 		"when its spec changes and asks the same": func(s *scene, p *corev1.Pod) { p.Generation++; p.Spec.NodeSelector = map[string]string{}; s.pods(p) },
@@ -103,13 +107,13 @@ func TestAShortfallStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene()
-			p := unschedulable(makePod("p", "cpu", "2"))
+			p := unschedulable(object.Pod("p", "cpu", "2"))
 			s.pods(p)
 			s.MarkPlanned(s.View().Shortfalls, Plan{})
-			s.now = at(5)
+			s.now = object.At(5)
 			event(s, p.DeepCopy())
 			require.NotNil(t, s.shortfall("p"))
-			require.Equal(t, start, s.shortfall("p").Since)
+			require.Equal(t, object.Start, s.shortfall("p").Since)
 			require.True(t, s.shortfall("p").Planned)
 		})
 	}
@@ -117,14 +121,14 @@ func TestAShortfallStays(t *testing.T) {
 
 func TestACallForOneNodeOfManyProvesNothing(t *testing.T) {
 	s := newScene()
-	p := makePod("p", "cpu", "2")
-	s.nodes(makeNode("a", "cpu", "1"))
+	p := object.Pod("p", "cpu", "2")
+	s.nodes(object.Node("a", "cpu", "1"))
 	s.place(p, "a")
 	require.NotNil(t, s.shortfall("p"), "it was all there is")
 	s.ForgetPod("p")
 
-	s.nodes(makeNode("b", "cpu", "4"))
-	q := makePod("q", "cpu", "2")
+	s.nodes(object.Node("b", "cpu", "4"))
+	q := object.Pod("q", "cpu", "2")
 	s.place(q, "a")
 	require.Nil(t, s.shortfall("q"), "the scheduler tries a nominated node alone, and asks about all next")
 	s.place(q)
@@ -133,14 +137,14 @@ func TestACallForOneNodeOfManyProvesNothing(t *testing.T) {
 
 func TestNodesMissingFromAFullCallAreRememberedAsRefused(t *testing.T) {
 	s := newScene()
-	s.nodes(makeNode("a", "cpu", "1"), makeNode("b", "cpu", "1"), makeNode("c", "cpu", "9"))
-	p := makePod("p", "cpu", "2")
+	s.nodes(object.Node("a", "cpu", "1"), object.Node("b", "cpu", "1"), object.Node("c", "cpu", "9"))
+	p := object.Pod("p", "cpu", "2")
 	s.place(p, "b", "a")
 	f := s.shortfall("p")
 	require.Equal(t, sets.New("c"), f.Refused)
-	require.True(t, f.RefusesNode("c", start.Add(-snapshotLag)), "the scheduler had time to see it")
-	require.False(t, f.RefusesNode("a", start))
-	s.place(makePod("twin", "cpu", "2"), "a", "b")
+	require.True(t, f.RefusesNode("c", object.Start.Add(-snapshotLag)), "the scheduler had time to see it")
+	require.False(t, f.RefusesNode("a", object.Start))
+	s.place(object.Pod("twin", "cpu", "2"), "a", "b")
 	require.Equal(t, sets.New("c"), s.shortfall("twin").Refused, "also by an answer that was remembered")
 
 	poke := s.Changed()
@@ -152,8 +156,8 @@ func TestNodesMissingFromAFullCallAreRememberedAsRefused(t *testing.T) {
 
 func TestRefusalsInTreeThatChangeAreNews(t *testing.T) {
 	s := newScene()
-	s.nodes(makeNode("a", "cpu", "1"), makeNode("b", "cpu", "1"), makeNode("c", "cpu", "1"))
-	p := makePod("p", "cpu", "2")
+	s.nodes(object.Node("a", "cpu", "1"), object.Node("b", "cpu", "1"), object.Node("c", "cpu", "1"))
+	p := object.Pod("p", "cpu", "2")
 	s.place(p, "a", "b", "c")
 	poke := s.Changed()
 	s.place(p, "a", "b")
@@ -162,22 +166,22 @@ func TestRefusalsInTreeThatChangeAreNews(t *testing.T) {
 
 func TestTheCommonestReasonIsTold(t *testing.T) {
 	s := newScene()
-	s.nodes(makeNode("a", "cpu", "4", "memory", "1Gi"), makeNode("b", "cpu", "1", "memory", "8Gi"), makeNode("c", "cpu", "1", "memory", "8Gi"))
-	s.place(makePod("p", "cpu", "2", "memory", "2Gi"), "a", "b", "c")
+	s.nodes(object.Node("a", "cpu", "4", "memory", "1Gi"), object.Node("b", "cpu", "1", "memory", "8Gi"), object.Node("c", "cpu", "1", "memory", "8Gi"))
+	s.place(object.Pod("p", "cpu", "2", "memory", "2Gi"), "a", "b", "c")
 	require.Equal(t, lacks("cpu"), s.shortfall("p").Reason)
-	s.place(makePod("q", "cpu", "2", "memory", "2Gi"), "a", "b")
+	s.place(object.Pod("q", "cpu", "2", "memory", "2Gi"), "a", "b")
 	require.Equal(t, lacks("cpu"), s.shortfall("q").Reason, "the first by text among equals")
 }
 
 func TestRoomTheSchedulerDoesNotAskAboutCountsAsRefused(t *testing.T) {
 	begin := func() *scene {
 		s := newScene()
-		s.nodes(makeNode("a", "cpu", "4"))
-		s.pods(unschedulable(makePod("p", "cpu", "2")))
+		s.nodes(object.Node("a", "cpu", "4"))
+		s.pods(unschedulable(object.Pod("p", "cpu", "2")))
 		return s
 	}
 	nudge := func(s *scene, second int) *Shortfall {
-		s.now = at(second)
+		s.now = object.At(second)
 		s.Nudged("p", s.now)
 		return s.shortfall("p")
 	}
@@ -185,24 +189,24 @@ func TestRoomTheSchedulerDoesNotAskAboutCountsAsRefused(t *testing.T) {
 	require.Zero(t, nudge(s, 0).RefusedUntil)
 	require.Zero(t, nudge(s, 9).RefusedUntil, "it may sit out its back-off")
 	f := nudge(s, 10)
-	require.Equal(t, at(0), f.RefusedUntil)
-	require.True(t, f.RefusesNode("a", start))
-	require.False(t, f.RefusesNode("later", at(1)))
+	require.Equal(t, object.At(0), f.RefusedUntil)
+	require.True(t, f.RefusesNode("a", object.Start))
+	require.False(t, f.RefusesNode("later", object.At(1)))
 
 	s = begin()
 	nudge(s, 0)
 	for second := 1; second < 60; second++ {
-		s.now = at(second)
-		s.place(makePod("busy", "cpu", "9"), "a")
+		s.now = object.At(second)
+		s.place(object.Pod("busy", "cpu", "9"), "a")
 		require.Zero(t, nudge(s, second).RefusedUntil, "the scheduler is busy with others")
 	}
-	require.Equal(t, at(0), nudge(s, 60).RefusedUntil, "long enough for any queue")
+	require.Equal(t, object.At(0), nudge(s, 60).RefusedUntil, "long enough for any queue")
 
 	s = begin()
 	nudge(s, 0)
-	s.now = at(5)
-	s.nodes(makeNode("b", "cpu", "1"))
-	larger := makePod("p")
+	s.now = object.At(5)
+	s.nodes(object.Node("b", "cpu", "1"))
+	larger := object.Pod("p")
 	resize(larger, "5")
 	s.place(larger, "a", "b")
 	require.Zero(t, nudge(s, 11).RefusedUntil, "it asked, and the count begins anew")
@@ -211,7 +215,7 @@ func TestRoomTheSchedulerDoesNotAskAboutCountsAsRefused(t *testing.T) {
 
 func TestPlannedAgain(t *testing.T) {
 	s := newScene()
-	s.pods(unschedulable(makePod("p", "cpu", "2")))
+	s.pods(unschedulable(object.Pod("p", "cpu", "2")))
 	s.MarkPlanned(s.View().Shortfalls, Plan{})
 	require.Equal(t, Demand{Pods: 1}, s.Demand())
 	s.PlanAgain("p")

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
 // fleet is a cluster in which every node of 16 cores carries ten pods, two of them of DaemonSets, and is three quarters
@@ -17,42 +18,42 @@ import (
 func fleet(nodes int) (l *Live, names []string) {
 	l = makeLive()
 	for d := range 2 {
-		l.SetDaemonSet(makeDaemonSet(fmt.Sprintf("agent-%d", d), "cpu", "100m", "memory", "128Mi"))
+		l.SetDaemonSet(object.DaemonSet(fmt.Sprintf("agent-%d", d), "cpu", "100m", "memory", "128Mi"))
 	}
 	for i := range nodes {
 		name := fmt.Sprintf("node-%05d", i)
 		n := fleetNode(name, i)
-		l.SetNode(n, start)
+		l.SetNode(n, object.Start)
 		names = append(names, name)
 		for j := range 10 {
-			l.SetPod(fleetPod(i, j, name), start)
+			l.SetPod(fleetPod(i, j, name), object.Start)
 		}
 	}
 	return l, names
 }
 
 func fleetNode(name string, i int) *corev1.Node {
-	n := makeNode(name, "cpu", "16", "memory", "64Gi", "ephemeral-storage", "100Gi", "hugepages-1Gi", "0", "hugepages-2Mi", "0")
+	n := object.Node(name, "cpu", "16", "memory", "64Gi", "ephemeral-storage", "100Gi", "hugepages-1Gi", "0", "hugepages-2Mi", "0")
 	for k := range 12 {
 		n.Labels[fmt.Sprintf("example.com/label-%02d", k)] = fmt.Sprintf("value-%d", i%7)
 	}
 	n.Spec.ProviderID = "sim://" + name
 	if i%10 == 9 {
-		n = tainted(n, "dedicated", corev1.TaintEffectNoSchedule)
+		n = object.Tainted(n, "dedicated", corev1.TaintEffectNoSchedule)
 	}
 	return n
 }
 
 func fleetPod(i, j int, node string) *corev1.Pod {
 	size := (i*10 + j) % 100
-	p := makePod(fmt.Sprintf("app-%05d-%d", i, j), "cpu", fmt.Sprintf("%dm", 1000+10*size), "memory", fmt.Sprintf("%dMi", 2048+16*size))
+	p := object.Pod(fmt.Sprintf("app-%05d-%d", i, j), "cpu", fmt.Sprintf("%dm", 1000+10*size), "memory", fmt.Sprintf("%dMi", 2048+16*size))
 	p.UID = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%06d%06d", i, j))
 	switch {
 	case j < 2:
-		p = owned(makePod(fmt.Sprintf("agent-%d-%05d", j, i), "cpu", "100m", "memory", "128Mi"), "DaemonSet", fmt.Sprintf("agent-%d", j))
+		p = object.Owned(object.Pod(fmt.Sprintf("agent-%d-%05d", j, i), "cpu", "100m", "memory", "128Mi"), "DaemonSet", fmt.Sprintf("agent-%d", j))
 		p.UID = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%06d%06d", i, j))
 	default:
-		p = owned(p, "ReplicaSet", fmt.Sprintf("00000000-0000-4000-9000-%012d", i*j%500))
+		p = object.Owned(p, "ReplicaSet", fmt.Sprintf("00000000-0000-4000-9000-%012d", i*j%500))
 	}
 	p.Spec.NodeName, p.Status.Phase = node, corev1.PodRunning
 	p.Spec.Tolerations = []corev1.Toleration{
@@ -75,12 +76,12 @@ func benchSizes(b *testing.B, run func(b *testing.B, l *Live, names []string)) {
 
 func asking(i int, cpu string) *corev1.Pod {
 	p := fleetPod(900_000+i%1000, 5, "")
-	p.Spec.Containers = []corev1.Container{container("main", "cpu", cpu, "memory", "1Gi")}
-	return owned(p, "ReplicaSet", "burst")
+	p.Spec.Containers = []corev1.Container{object.Container("main", "cpu", cpu, "memory", "1Gi")}
+	return object.Owned(p, "ReplicaSet", "burst")
 }
 
 func call(b *testing.B, l *Live, number int, p *corev1.Pod, names []string) Placement {
-	answer, err := l.Place(context.Background(), Call{Number: uint64(number), Pod: l.Compile(p), Nodes: names, Now: start})
+	answer, err := l.Place(context.Background(), Call{Number: uint64(number), Pod: l.Compile(p), Nodes: names, Now: object.Start})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func BenchmarkSetPod(b *testing.B) {
 			versions[i].Generation = 1
 		}
 		for i := 0; b.Loop(); i++ {
-			l.SetPod(versions[i%2], start)
+			l.SetPod(versions[i%2], object.Start)
 		}
 	})
 }
@@ -139,11 +140,11 @@ func BenchmarkSetPod(b *testing.B) {
 func BenchmarkSetClaim(b *testing.B) {
 	benchSizes(b, func(b *testing.B, l *Live, names []string) {
 		for i, name := range names {
-			c := makeClaim(fmt.Sprintf("pool-%03d", i), name)
+			c := object.Claim(fmt.Sprintf("pool-%03d", i), name)
 			c.Status.ProviderID = "sim://" + name
 			l.SetClaim(c)
 		}
-		c := [2]*v1alpha1.NodeClaim{makeClaim("pool-007", names[7]), makeClaim("pool-007", names[7])}
+		c := [2]*v1alpha1.NodeClaim{object.Claim("pool-007", names[7]), object.Claim("pool-007", names[7])}
 		for i := 0; b.Loop(); i++ {
 			l.SetClaim(c[i%2])
 		}
@@ -156,7 +157,7 @@ func BenchmarkView(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			for k := range 100 {
 				p := fleetPod(900_000+k, 5, names[(i*100+k)%len(names)])
-				l.SetPod(p, start)
+				l.SetPod(p, object.Start)
 			}
 			if len(l.View().Nodes) != len(names) {
 				b.Fatal("a node is missing")

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
 func makeBudget(name string, selector *metav1.LabelSelector, allowed int32) *policyv1.PodDisruptionBudget {
@@ -19,7 +21,7 @@ func makeBudget(name string, selector *metav1.LabelSelector, allowed int32) *pol
 
 func TestWhomABudgetProtects(t *testing.T) {
 	labelled := func(name string, labels map[string]string) *Pod {
-		p := makePod(name)
+		p := object.Pod(name)
 		p.Labels = labels
 		return PodOf(p)
 	}
@@ -70,15 +72,15 @@ func TestBudgetsOfAView(t *testing.T) {
 }
 
 func TestWhatPreemptionReadsOfAPod(t *testing.T) {
-	p := makePod("p")
+	p := object.Pod("p")
 	require.False(t, PodOf(p).NeverPreempts)
 	p.Spec.PreemptionPolicy = new(corev1.PreemptLowerPriority)
 	require.False(t, PodOf(p).NeverPreempts)
 	p.Spec.PreemptionPolicy = new(corev1.PreemptNever)
-	p.Status.StartTime, p.DeletionTimestamp = micro1(at(3)), micro1(at(40))
+	p.Status.StartTime, p.DeletionTimestamp = object.Time(object.At(3)), object.Time(object.At(40))
 	got := PodOf(p)
 	require.True(t, got.NeverPreempts)
-	require.Equal(t, at(3), got.Started)
-	require.Equal(t, at(40), got.Ends)
+	require.Equal(t, object.At(3), got.Started)
+	require.Equal(t, object.At(40), got.Ends)
 	require.True(t, got.Terminating)
 }

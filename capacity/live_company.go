@@ -172,5 +172,5 @@ func twins(p, other *Pod) bool {
 }
 
 func portsClash(a, b *Ask) bool {
-	return slices.ContainsFunc(a.Ports, func(port HostPort) bool { return slices.ContainsFunc(b.Ports, port.conflicts) })
+	return slices.ContainsFunc(a.Ports, func(port HostPort) bool { return slices.ContainsFunc(b.Ports, port.Conflicts) })
 }

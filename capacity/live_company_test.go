@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
 // onPort gives a pod a port of its node.
@@ -18,28 +18,15 @@ func onPort(p *corev1.Pod, port int32) *corev1.Pod {
 	return p
 }
 
-// avoidingPods keeps a pod off the domains of pods with a label app.
-func avoidingPods(p *corev1.Pod, key, app string) *corev1.Pod {
-	p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}}}
-	return p
-}
-
-func labelled(p *corev1.Pod, app string) *corev1.Pod {
-	p.Labels = map[string]string{"app": app}
-	return p
-}
-
 // Three nodes with much room, two of them in one zone. A pod is expected on the first.
 func companyScene(awaited *corev1.Pod) *scene {
 	s := newScene()
 	for name, zone := range map[string]string{"first": "a", "second": "a", "third": "b"} {
-		n := makeNode(name, "cpu", "8", "memory", "8Gi")
+		n := object.Node(name, "cpu", "8", "memory", "8Gi")
 		n.Labels[corev1.LabelTopologyZone], n.Labels[corev1.LabelHostname] = zone, name
 		s.nodes(n)
 	}
-	s.pods(unscheduled(awaited, corev1.PodReasonUnschedulable))
+	s.pods(object.Unscheduled(awaited, corev1.PodReasonUnschedulable))
 	s.Expect(sent(map[types.UID]string{awaited.UID: "first"}))
 	return s
 }
@@ -50,17 +37,17 @@ func TestRoomIsKeptFromThoseWhoWouldKeepItsPodsAway(t *testing.T) {
 		awaited, other *corev1.Pod
 		barred         []string
 	}{
-		"the same port": {onPort(makePod("a", "cpu", "1"), 80), onPort(makePod("b", "cpu", "2"), 80), []string{"first"}},
-		"another port":  {onPort(makePod("a", "cpu", "1"), 80), onPort(makePod("b", "cpu", "1"), 81), nil},
-		"one that avoids it": {labelled(makePod("a", "cpu", "1"), "web"),
-			avoidingPods(makePod("b", "cpu", "1"), corev1.LabelTopologyZone, "web"), []string{"first", "second"}},
-		"one that it avoids": {avoidingPods(makePod("a", "cpu", "1"), corev1.LabelHostname, "web"),
-			labelled(makePod("b", "cpu", "1"), "web"), []string{"first"}},
-		"one that avoids others": {labelled(makePod("a", "cpu", "1"), "db"),
-			avoidingPods(makePod("b", "cpu", "1"), corev1.LabelTopologyZone, "web"), nil},
-		"one just like it": {onPort(makePod("a", "cpu", "1"), 80), onPort(makePod("b", "cpu", "1"), 80), []string{"first"}},
-		"a more important one": {onPort(makePod("a", "cpu", "1"), 80),
-			withPriority(onPort(makePod("b", "cpu", "1"), 80), 5), nil},
+		"the same port": {onPort(object.Pod("a", "cpu", "1"), 80), onPort(object.Pod("b", "cpu", "2"), 80), []string{"first"}},
+		"another port":  {onPort(object.Pod("a", "cpu", "1"), 80), onPort(object.Pod("b", "cpu", "1"), 81), nil},
+		"one that avoids it": {object.Labelled(object.Pod("a", "cpu", "1"), "web"),
+			object.AvoidingPods(object.Pod("b", "cpu", "1"), corev1.LabelTopologyZone, "web"), []string{"first", "second"}},
+		"one that it avoids": {object.AvoidingPods(object.Pod("a", "cpu", "1"), corev1.LabelHostname, "web"),
+			object.Labelled(object.Pod("b", "cpu", "1"), "web"), []string{"first"}},
+		"one that avoids others": {object.Labelled(object.Pod("a", "cpu", "1"), "db"),
+			object.AvoidingPods(object.Pod("b", "cpu", "1"), corev1.LabelTopologyZone, "web"), nil},
+		"one just like it": {onPort(object.Pod("a", "cpu", "1"), 80), onPort(object.Pod("b", "cpu", "1"), 80), []string{"first"}},
+		"a more important one": {onPort(object.Pod("a", "cpu", "1"), 80),
+			object.WithPriority(onPort(object.Pod("b", "cpu", "1"), 80), 5), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := companyScene(c.awaited)
@@ -78,8 +65,8 @@ func TestRoomIsKeptFromThoseWhoWouldKeepItsPodsAway(t *testing.T) {
 }
 
 func TestWhoWasKeptAwayComesInWhenNobodyIsExpectedAnyMore(t *testing.T) {
-	s := companyScene(onPort(makePod("a", "cpu", "1"), 80))
-	other := onPort(makePod("b", "cpu", "2"), 80)
+	s := companyScene(onPort(object.Pod("a", "cpu", "1"), 80))
+	other := onPort(object.Pod("b", "cpu", "2"), 80)
 	require.NotEmpty(t, s.place(other, "first").Refused)
 	s.Expect(Plan{})
 	require.Equal(t, "first", s.place(other, "first").Node)
@@ -88,7 +75,7 @@ func TestWhoWasKeptAwayComesInWhenNobodyIsExpectedAnyMore(t *testing.T) {
 // Two pods of a priority are to come to a zone: one that spreads over zones, and one that it counts. The plan has judged the
 // one that spreads among those before it only.
 func TestAPodWaitsForThoseWhoseSpreadItWouldTilt(t *testing.T) {
-	tilting := labelled(makePod("tilting", "cpu", "1"), "web")
+	tilting := object.Labelled(object.Pod("tilting", "cpu", "1"), "web")
 	for name, c := range map[string]struct {
 		turns []types.UID
 		want  string
@@ -97,11 +84,11 @@ func TestAPodWaitsForThoseWhoseSpreadItWouldTilt(t *testing.T) {
 		"but not for those after it":      {[]types.UID{"tilting", "spreads"}, "first"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := companyScene(spreadEvenly(labelled(makePod("spreads", "cpu", "1"), "web"), corev1.LabelTopologyZone, "web"))
-			s.pods(unscheduled(tilting, corev1.PodReasonUnschedulable))
+			s := companyScene(object.SpreadEvenly(object.Labelled(object.Pod("spreads", "cpu", "1"), "web"), corev1.LabelTopologyZone, "web"))
+			s.pods(object.Unscheduled(tilting, corev1.PodReasonUnschedulable))
 			s.Expect(sent(map[types.UID]string{"spreads": "first", "tilting": "first"}, c.turns...))
 			require.Equal(t, c.want, s.place(tilting, "first", "second").Node)
-			require.Equal(t, "third", s.place(labelled(makePod("stranger", "cpu", "1"), "web"), "second", "third").Node,
+			require.Equal(t, "third", s.place(object.Labelled(object.Pod("stranger", "cpu", "1"), "web"), "second", "third").Node,
 				"who is promised nothing comes last")
 		})
 	}
@@ -110,14 +97,14 @@ func TestAPodWaitsForThoseWhoseSpreadItWouldTilt(t *testing.T) {
 // The machines of two pods have come, and no plan was made since. On machines to come the plan judged the spread of the more
 // important one as if the other were not there.
 func TestAPodWaitsOnItsMachineForTheSpreadOfAMoreImportantOne(t *testing.T) {
-	s := companyScene(makePod("a", "cpu", "1"))
-	spreads := withPriority(spreadEvenly(labelled(makePod("spreads", "cpu", "1"), "web"), corev1.LabelTopologyZone, "web"), 5)
-	counted := labelled(makePod("counted", "cpu", "1"), "web")
-	s.pods(unscheduled(spreads, corev1.PodReasonUnschedulable), unscheduled(counted, corev1.PodReasonUnschedulable))
-	s.SetClaim(makeClaim("pool-000", "second", "spreads"))
-	s.SetClaim(makeClaim("pool-001", "third", "counted"))
+	s := companyScene(object.Pod("a", "cpu", "1"))
+	spreads := object.WithPriority(object.SpreadEvenly(object.Labelled(object.Pod("spreads", "cpu", "1"), "web"), corev1.LabelTopologyZone, "web"), 5)
+	counted := object.Labelled(object.Pod("counted", "cpu", "1"), "web")
+	s.pods(object.Unscheduled(spreads, corev1.PodReasonUnschedulable), object.Unscheduled(counted, corev1.PodReasonUnschedulable))
+	s.SetClaim(object.Claim("pool-000", "second", "spreads"))
+	s.SetClaim(object.Claim("pool-001", "third", "counted"))
 	require.Equal(t, "third", s.place(counted, "second", "third").Node, "in another zone")
-	s.SetClaim(makeClaim("pool-001", "first", "counted"))
+	s.SetClaim(object.Claim("pool-001", "first", "counted"))
 	require.Empty(t, s.place(counted, "first", "second").Node)
 	require.Equal(t, "second", s.place(spreads, "first", "second").Node)
 	require.Equal(t, "first", s.place(counted, "first", "second").Node)
@@ -126,10 +113,10 @@ func TestAPodWaitsOnItsMachineForTheSpreadOfAMoreImportantOne(t *testing.T) {
 // Two pods that nobody can tell apart take a port each, and one of them has a machine of its own on the way: it leaves the
 // node to the other.
 func TestAPodWithAMachineOnTheWayLeavesTheNodeToItsTwin(t *testing.T) {
-	s := companyScene(onPort(makePod("a", "cpu", "1"), 80))
-	twin := onPort(makePod("b", "cpu", "1"), 80)
-	s.pods(unscheduled(twin, corev1.PodReasonUnschedulable))
-	s.SetClaim(inState(makeClaim("coming", "", "b"), v1alpha1.ClaimJoining))
+	s := companyScene(onPort(object.Pod("a", "cpu", "1"), 80))
+	twin := onPort(object.Pod("b", "cpu", "1"), 80)
+	s.pods(object.Unscheduled(twin, corev1.PodReasonUnschedulable))
+	s.SetClaim(object.InState(object.Claim("coming", "", "b"), v1alpha1.ClaimJoining))
 	require.Empty(t, s.place(twin, "first").Node)
 }
 
@@ -138,19 +125,19 @@ func TestAPodWithAMachineOnTheWayLeavesTheNodeToItsTwin(t *testing.T) {
 // stay empty, and a machine would be bought for the one that was driven out.
 func TestAPodThatWasPromisedNothingStaysOutOfTheDomainOfItsTwin(t *testing.T) {
 	spread := func(name string) *corev1.Pod {
-		p := spreadEvenly(labelled(makePod(name, "cpu", "6"), "web"), corev1.LabelTopologyZone, "web")
-		return unscheduled(withPriority(p, 5), corev1.PodReasonUnschedulable)
+		p := object.SpreadEvenly(object.Labelled(object.Pod(name, "cpu", "6"), "web"), corev1.LabelTopologyZone, "web")
+		return object.Unscheduled(object.WithPriority(p, 5), corev1.PodReasonUnschedulable)
 	}
 	for name, announced := range map[string]string{"before a plan was made since the machine came": "", "once the node is nominated": "machine"} {
 		t.Run(name, func(t *testing.T) {
-			small, promised, stranger := makePod("small", "cpu", "6"), spread("promised"), spread("stranger")
+			small, promised, stranger := object.Pod("small", "cpu", "6"), spread("promised"), spread("stranger")
 			s := companyScene(small)
-			n := makeNode("machine", "cpu", "8", "memory", "8Gi")
+			n := object.Node("machine", "cpu", "8", "memory", "8Gi")
 			n.Labels[corev1.LabelTopologyZone] = "a"
 			s.nodes(n)
 			s.pods(promised, stranger)
-			s.SetClaim(makeClaim("pool-000", "machine", "promised"))
-			s.pods(nominated(promised, announced))
+			s.SetClaim(object.Claim("pool-000", "machine", "promised"))
+			s.pods(object.Nominated(promised, announced))
 			require.Equal(t, announced, s.Held(promised.UID))
 			require.Empty(t, s.place(stranger, "first").Node)
 			require.Equal(t, "machine", s.place(promised, "machine", "first").Node)
@@ -162,10 +149,10 @@ func TestAPodThatWasPromisedNothingStaysOutOfTheDomainOfItsTwin(t *testing.T) {
 // A more important pod wants the port of one that is expected. As long as a machine of its own is on the way it leaves the node
 // to the other, for whom a third would be bought.
 func TestAPodWithAMachineOnTheWayTakesNoPortOfALessImportantOne(t *testing.T) {
-	s := companyScene(onPort(makePod("small", "cpu", "1"), 80))
-	important := withPriority(onPort(makePod("important", "cpu", "1"), 80), 5)
-	s.pods(unscheduled(important, corev1.PodReasonUnschedulable))
-	coming := inState(makeClaim("coming", "", "important"), v1alpha1.ClaimJoining)
+	s := companyScene(onPort(object.Pod("small", "cpu", "1"), 80))
+	important := object.WithPriority(onPort(object.Pod("important", "cpu", "1"), 80), 5)
+	s.pods(object.Unscheduled(important, corev1.PodReasonUnschedulable))
+	coming := object.InState(object.Claim("coming", "", "important"), v1alpha1.ClaimJoining)
 	s.SetClaim(coming)
 	require.Empty(t, s.place(important, "first").Node)
 	s.ForgetClaim(coming.Name, coming.UID)
@@ -177,9 +164,9 @@ func TestAPodWithAMachineOnTheWayTakesNoPortOfALessImportantOne(t *testing.T) {
 func TestAPodTiltsNoSpreadWhereItWasNotCounted(t *testing.T) {
 	for name, priority := range map[string]int32{"of one as important": 0, "of a less important one": 5} {
 		t.Run(name, func(t *testing.T) {
-			s := companyScene(spreadEvenly(labelled(makePod("spreads", "cpu", "1"), "web"), corev1.LabelTopologyZone, "web"))
-			counted := withPriority(labelled(makePod("counted", "cpu", "1"), "web"), priority)
-			s.pods(unscheduled(counted, corev1.PodReasonUnschedulable))
+			s := companyScene(object.SpreadEvenly(object.Labelled(object.Pod("spreads", "cpu", "1"), "web"), corev1.LabelTopologyZone, "web"))
+			counted := object.WithPriority(object.Labelled(object.Pod("counted", "cpu", "1"), "web"), priority)
+			s.pods(object.Unscheduled(counted, corev1.PodReasonUnschedulable))
 			s.Expect(sent(map[types.UID]string{"counted": "third", "spreads": "first"}, "counted", "spreads"))
 			require.Empty(t, s.place(counted, "first", "second").Node)
 			require.Equal(t, "third", s.place(counted, "first", "second", "third").Node)
@@ -189,15 +176,15 @@ func TestAPodTiltsNoSpreadWhereItWasNotCounted(t *testing.T) {
 
 // A pod whose own room the scheduler's filters do not let it have yet takes nobody else's.
 func TestAPodWithRoomOfItsOwnTakesOverNoneOfOthers(t *testing.T) {
-	small := makePod("small", "cpu", "6")
+	small := object.Pod("small", "cpu", "6")
 	s := companyScene(small)
-	important := makePod("important", "cpu", "6")
+	important := object.Pod("important", "cpu", "6")
 	important.Spec.Priority = new(int32(1000))
-	s.pods(unscheduled(important, corev1.PodReasonUnschedulable))
+	s.pods(object.Unscheduled(important, corev1.PodReasonUnschedulable))
 	s.Expect(sent(map[types.UID]string{"small": "first", "important": "third"}))
 	require.Empty(t, s.place(important, "first").Node, "not third, which it may not have at the moment")
 	s.Expect(sent(map[types.UID]string{"small": "first"}))
-	coming := inState(makeClaim("coming", "", "important"), v1alpha1.ClaimJoining)
+	coming := object.InState(object.Claim("coming", "", "important"), v1alpha1.ClaimJoining)
 	s.SetClaim(coming)
 	require.Empty(t, s.place(important, "first").Node, "its machine is on the way")
 	s.ForgetClaim(coming.Name, coming.UID)
@@ -208,28 +195,28 @@ func TestAPodWithRoomOfItsOwnTakesOverNoneOfOthers(t *testing.T) {
 // nothing of the pod that is to come to it.
 func TestTheDomainOfAMachineOnItsWayIsKeptForItsPods(t *testing.T) {
 	spread := func(name string) *corev1.Pod {
-		return spreadEvenly(labelled(makePod(name, "cpu", "1"), "web"), corev1.LabelTopologyZone, "web")
+		return object.SpreadEvenly(object.Labelled(object.Pod(name, "cpu", "1"), "web"), corev1.LabelTopologyZone, "web")
 	}
 	for name, c := range map[string]struct {
 		coming, other *corev1.Pod
 		planned       bool
 		want          string
 	}{
-		"from one that avoids it": {labelled(makePod("a", "cpu", "1"), "web"),
-			avoidingPods(makePod("b", "cpu", "1"), corev1.LabelTopologyZone, "web"), false, ""},
-		"from one that it avoids": {avoidingPods(makePod("a", "cpu", "1"), corev1.LabelTopologyZone, "web"),
-			labelled(makePod("b", "cpu", "1"), "web"), false, ""},
-		"not on other hosts": {avoidingPods(makePod("a", "cpu", "1"), corev1.LabelHostname, "web"),
-			labelled(makePod("b", "cpu", "1"), "web"), false, "first"},
-		"not from a more important one": {avoidingPods(makePod("a", "cpu", "1"), corev1.LabelTopologyZone, "web"),
-			withPriority(labelled(makePod("b", "cpu", "1"), "web"), 5), true, "first"},
+		"from one that avoids it": {object.Labelled(object.Pod("a", "cpu", "1"), "web"),
+			object.AvoidingPods(object.Pod("b", "cpu", "1"), corev1.LabelTopologyZone, "web"), false, ""},
+		"from one that it avoids": {object.AvoidingPods(object.Pod("a", "cpu", "1"), corev1.LabelTopologyZone, "web"),
+			object.Labelled(object.Pod("b", "cpu", "1"), "web"), false, ""},
+		"not on other hosts": {object.AvoidingPods(object.Pod("a", "cpu", "1"), corev1.LabelHostname, "web"),
+			object.Labelled(object.Pod("b", "cpu", "1"), "web"), false, "first"},
+		"not from a more important one": {object.AvoidingPods(object.Pod("a", "cpu", "1"), corev1.LabelTopologyZone, "web"),
+			object.WithPriority(object.Labelled(object.Pod("b", "cpu", "1"), "web"), 5), true, "first"},
 		"from one that would tilt its spread and that a plan had nothing for": {spread("a"), spread("b"), true, ""},
 		"not from one that no plan has seen":                                  {spread("a"), spread("b"), false, "first"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := companyScene(makePod("elsewhere", "cpu", "1"))
-			s.pods(unscheduled(c.coming, corev1.PodReasonUnschedulable), unscheduled(c.other, corev1.PodReasonUnschedulable))
-			claim := inState(makeClaim("coming", "", "a"), v1alpha1.ClaimJoining)
+			s := companyScene(object.Pod("elsewhere", "cpu", "1"))
+			s.pods(object.Unscheduled(c.coming, corev1.PodReasonUnschedulable), object.Unscheduled(c.other, corev1.PodReasonUnschedulable))
+			claim := object.InState(object.Claim("coming", "", "a"), v1alpha1.ClaimJoining)
 			claim.Spec.Labels = map[string]string{corev1.LabelTopologyZone: "a"}
 			s.SetClaim(claim)
 			if c.planned {
@@ -250,20 +237,20 @@ func TestAMachineOnItsWayCountsOnce(t *testing.T) {
 	for name, end := range map[string]func(*scene){
 		"its pod is gone": func(s *scene) { s.ForgetPod("a") },
 		"its pod is elsewhere": func(s *scene) {
-			require.Equal(t, "third", s.place(labelled(makePod("a", "cpu", "1"), "web"), "third").Node)
+			require.Equal(t, "third", s.place(object.Labelled(object.Pod("a", "cpu", "1"), "web"), "third").Node)
 		},
 		"its node is there": func(s *scene) {
-			n := makeNode("machine", "cpu", "8", "memory", "8Gi")
+			n := object.Node("machine", "cpu", "8", "memory", "8Gi")
 			n.Labels[corev1.LabelTopologyZone] = "c"
 			s.nodes(n)
-			s.SetClaim(inState(makeClaim("coming", "machine", "a"), v1alpha1.ClaimStarting))
+			s.SetClaim(object.InState(object.Claim("coming", "machine", "a"), v1alpha1.ClaimStarting))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := companyScene(makePod("elsewhere", "cpu", "1"))
-			shy := avoidingPods(makePod("b", "cpu", "1"), corev1.LabelTopologyZone, "web")
-			s.pods(unscheduled(labelled(makePod("a", "cpu", "1"), "web"), corev1.PodReasonUnschedulable), unscheduled(shy, corev1.PodReasonUnschedulable))
-			claim := inState(makeClaim("coming", "", "a"), v1alpha1.ClaimJoining)
+			s := companyScene(object.Pod("elsewhere", "cpu", "1"))
+			shy := object.AvoidingPods(object.Pod("b", "cpu", "1"), corev1.LabelTopologyZone, "web")
+			s.pods(object.Unscheduled(object.Labelled(object.Pod("a", "cpu", "1"), "web"), corev1.PodReasonUnschedulable), object.Unscheduled(shy, corev1.PodReasonUnschedulable))
+			claim := object.InState(object.Claim("coming", "", "a"), v1alpha1.ClaimJoining)
 			claim.Spec.Labels = map[string]string{corev1.LabelTopologyZone: "a"}
 			s.SetClaim(claim)
 			require.Empty(t, s.place(shy, "first").Node)

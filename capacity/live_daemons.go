@@ -68,7 +68,7 @@ func (l *Live) started(e *entry) *Node {
 // initialized is a starting node as it will be once its start is over. Between the moment the kubelet registers it and
 // the moment the claim's labels and taints are put on, it carries neither: both are counted as if they were there.
 func initialized(n *Node, c *v1alpha1.NodeClaim) *Node {
-	n = withoutStartup(n, c.Spec.StartupTaints)
+	n = WithoutStartup(n, c.Spec.StartupTaints)
 	labels := promisedLabels(c)
 	maps.Copy(labels, n.Object.Labels)
 	n.Object.Labels = labels
@@ -80,8 +80,8 @@ func initialized(n *Node, c *v1alpha1.NodeClaim) *Node {
 	return n
 }
 
-// withoutStartup is the node as it will be once the taints of its start are gone.
-func withoutStartup(n *Node, startup []corev1.Taint) *Node {
+// WithoutStartup is the node as it will be once the taints of its start are gone.
+func WithoutStartup(n *Node, startup []corev1.Taint) *Node {
 	c := *n
 	object := *n.Object
 	object.Spec.Taints = nil

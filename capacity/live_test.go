@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
 // check compares all that Live counts with a count from the start.
@@ -208,10 +210,10 @@ func TestTheOrderOfConstructionDoesNotMatter(t *testing.T) {
 			l, m := makeLive(), h.model
 			var events []func()
 			for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
-				events = append(events, func() { l.SetNode(m.nodes[name], start) })
+				events = append(events, func() { l.SetNode(m.nodes[name], object.Start) })
 			}
 			for _, uid := range slices.Sorted(maps.Keys(m.pods)) {
-				events = append(events, func() { l.SetPod(m.pods[uid], start) })
+				events = append(events, func() { l.SetPod(m.pods[uid], object.Start) })
 			}
 			for _, name := range slices.Sorted(maps.Keys(m.claims)) {
 				events = append(events, func() { l.SetClaim(m.claims[name]) })

@@ -60,10 +60,10 @@ var volumeCodes = map[volume.Cause]Code{
 	volume.Zone:             CodeVolumeZone,
 }
 
-// volumeVerdict is what a refusal means for the pod.
-func volumeVerdict(r volume.Refusal) Verdict {
+// VolumeVerdict is what a refusal means for the pod.
+func VolumeVerdict(r volume.Refusal) Verdict {
 	if r.Cause == volume.None {
-		return fits
+		return Fitting
 	}
 	return Verdict{Reason: Reason{Code: volumeCodes[r.Cause], Detail: r.Detail}, Resolvable: r.Resolvable()}
 }

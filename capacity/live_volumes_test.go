@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/muster-sh/muster/capacity/internal/object"
 	"github.com/muster-sh/muster/capacity/volume"
 )
 
@@ -58,14 +59,14 @@ func TestEveryChangeOfStorageWakesThePlanner(t *testing.T) {
 
 func TestViewsKeepTheStorageTheyWereTakenWith(t *testing.T) {
 	l := makeLive()
-	p := makePod("p")
+	p := object.Pod("p")
 	p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "x"},
 	}}}
-	node := makeNode("n1")
+	node := object.Node("n1")
 	ask := func(v *View) Reason {
 		s := volume.NewState(v.Storage)
-		return volumeVerdict(s.Judge(PodOf(p).Volumes, s.Site(node, true))).Reason
+		return VolumeVerdict(s.Judge(PodOf(p).Volumes, s.Site(node, true))).Reason
 	}
 	before := l.View()
 	l.SetStorage(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x"}})
@@ -80,7 +81,7 @@ func TestViewsKeepTheStorageTheyWereTakenWith(t *testing.T) {
 func TestEveryCauseHasACodeAndAText(t *testing.T) {
 	seen := map[string]bool{}
 	for cause := volume.None + 1; cause <= volume.Zone; cause++ {
-		reason := volumeVerdict(volume.Refusal{Cause: cause, Detail: "x"}).Reason
+		reason := VolumeVerdict(volume.Refusal{Cause: cause, Detail: "x"}).Reason
 		require.NotEmpty(t, reason.Code, "cause %d", cause)
 		text := reason.String()
 		require.NotContains(t, text, string(reason.Code))
@@ -88,7 +89,7 @@ func TestEveryCauseHasACodeAndAText(t *testing.T) {
 		seen[text] = true
 	}
 	require.Len(t, volumeCodes, len(seen))
-	require.Equal(t, fits, volumeVerdict(volume.Refusal{}))
+	require.Equal(t, Fitting, VolumeVerdict(volume.Refusal{}))
 }
 
 func TestNamespacesAreKeptByTheirLabels(t *testing.T) {
@@ -117,7 +118,7 @@ func TestNamespacesAreKeptByTheirLabels(t *testing.T) {
 
 func TestVolumesOfPodsThatLiveAndDieWithTheirNodeAreNotWaitedFor(t *testing.T) {
 	s := newScene()
-	s.nodes(makeNode("n1", "cpu", "4"))
+	s.nodes(object.Node("n1", "cpu", "4"))
 	for _, name := range []string{"logs", "data"} {
 		s.SetStorage(&corev1.PersistentVolumeClaim{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
@@ -132,9 +133,9 @@ func TestVolumesOfPodsThatLiveAndDieWithTheirNodeAreNotWaitedFor(t *testing.T) {
 		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
 		}}}
-		return bound(p, "n1")
+		return object.Bound(p, "n1")
 	}
-	s.pods(using(owned(makePod("agent"), "DaemonSet", "agent"), "logs"), using(owned(makePod("db"), "StatefulSet", "db"), "data"))
+	s.pods(using(object.Owned(object.Pod("agent"), "DaemonSet", "agent"), "logs"), using(object.Owned(object.Pod("db"), "StatefulSet", "db"), "data"))
 	require.Equal(t, []string{"pv-data"}, s.Attached("n1"), "the agent keeps its volume, the database leaves")
 	require.Empty(t, s.Attached("n2"))
 }

@@ -311,14 +311,14 @@ func (m *model) judgeWith(p *corev1.Pod, name string, more amount.Resources) Ver
 	n, ask := m.nodes[name], NewAsk(p)
 	owner, kind := ownerOf(p)
 	if n == nil {
-		return refusal(CodeUnknownNode, "")
+		return Refusal(CodeUnknownNode, "")
 	}
 	if kind != "DaemonSet" {
 		switch m.stage(n) {
 		case Starting:
-			return refusal(CodeStarting, "")
+			return Refusal(CodeStarting, "")
 		case Releasing:
-			return refusal(CodeReleasing, "")
+			return Refusal(CodeReleasing, "")
 		}
 	}
 	free := amount.Of(n.Status.Allocatable).Minus(m.used(name)).Minus(m.held(name))

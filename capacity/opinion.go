@@ -15,7 +15,7 @@ func newOpinion(a *Ask, e *entry) opinion {
 		o.refused = &v.Reason
 		return o
 	}
-	o.avoided = avoided(a, e.Object.Spec.Taints)
+	o.avoided = Avoided(a, e.Object.Spec.Taints)
 	if a.preferred != nil {
 		o.preferred = a.preferred.Score(e.Object)
 	}

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -48,4 +49,25 @@ type Reservation struct {
 	Claim *v1alpha1.NodeClaim
 	// Pods to be added to its spec.reserved.
 	Pods []*Pod
+}
+
+// Carry adds a pod to those that the machine is bought for.
+func (c *Create) Carry(pod *Pod) {
+	c.Pods = append(c.Pods, pod)
+	c.Claim.Spec.Reserved = append(c.Claim.Spec.Reserved, pod.Ref())
+}
+
+// Drop takes pods out of those that the machine is bought for.
+func (c *Create) Drop(pods []*Pod) {
+	if len(pods) == 0 {
+		return
+	}
+	gone := func(uid types.UID) bool {
+		return slices.ContainsFunc(pods, func(p *Pod) bool { return p.UID == uid })
+	}
+	c.Pods = slices.DeleteFunc(c.Pods, func(p *Pod) bool { return gone(p.UID) })
+	c.Claim.Spec.Reserved = c.Claim.Spec.Reserved[:0]
+	for _, p := range c.Pods {
+		c.Claim.Spec.Reserved = append(c.Claim.Spec.Reserved, p.Ref())
+	}
 }

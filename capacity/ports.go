@@ -53,8 +53,8 @@ func addPorts(ports []HostPort, c *corev1.Container) []HostPort {
 	return ports
 }
 
-// conflicts says whether two pods on one node cannot have these ports.
-func (p HostPort) conflicts(o HostPort) bool {
+// Conflicts says whether two pods on one node cannot have these ports.
+func (p HostPort) Conflicts(o HostPort) bool {
 	return p.Port == o.Port && p.Protocol == o.Protocol && (p.IP == o.IP || p.IP == anyAddress || o.IP == anyAddress)
 }
 

@@ -180,9 +180,11 @@ type Verdict struct {
 	Resolvable bool
 }
 
-var fits = Verdict{Fits: true}
+// Fitting is the Verdict that nothing stands in the way.
+var Fitting = Verdict{Fits: true}
 
-func refusal(code Code, detail string) Verdict {
+// Refusal is a Verdict that no pod leaving the node could change.
+func Refusal(code Code, detail string) Verdict {
 	return Verdict{Reason: Reason{Code: code, Detail: detail}}
 }
 

@@ -5,11 +5,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
 func TestSignatureIsEqualExactlyWhereEveryNodeAnswersAlike(t *testing.T) {
 	base := func() *corev1.Pod {
-		p := makePod("p", "cpu", "1", "memory", "1Gi", "example.com/gpu", "1")
+		p := object.Pod("p", "cpu", "1", "memory", "1Gi", "example.com/gpu", "1")
 		p.Spec.NodeSelector = map[string]string{"a": "1", "b": "2"}
 		p.Spec.Tolerations = []corev1.Toleration{{Key: "k", Value: "v"}}
 		return p
@@ -17,14 +19,14 @@ func TestSignatureIsEqualExactlyWhereEveryNodeAnswersAlike(t *testing.T) {
 	want := NewAsk(base()).Signature
 	same := base()
 	same.Name, same.UID, same.Namespace, same.Labels = "q", "q", "other", map[string]string{"x": "y"}
-	same.Spec.Containers = []corev1.Container{container("a", "cpu", "400m", "memory", "1Gi"), container("b", "cpu", "600m", "example.com/gpu", "1")}
+	same.Spec.Containers = []corev1.Container{object.Container("a", "cpu", "400m", "memory", "1Gi"), object.Container("b", "cpu", "600m", "example.com/gpu", "1")}
 	assert.Equal(t, want, NewAsk(same).Signature, "the same sum in other containers of another pod")
 
 	for name, change := range map[string]func(p *corev1.Pod){
-		"cpu":               func(p *corev1.Pod) { p.Spec.Overhead = amountsOf("cpu", "1m") },
-		"memory":            func(p *corev1.Pod) { p.Spec.Overhead = amountsOf("memory", "1") },
-		"ephemeral storage": func(p *corev1.Pod) { p.Spec.Overhead = amountsOf("ephemeral-storage", "1") },
-		"a named resource":  func(p *corev1.Pod) { p.Spec.Overhead = amountsOf("example.com/fpga", "1") },
+		"cpu":               func(p *corev1.Pod) { p.Spec.Overhead = object.Amounts("cpu", "1m") },
+		"memory":            func(p *corev1.Pod) { p.Spec.Overhead = object.Amounts("memory", "1") },
+		"ephemeral storage": func(p *corev1.Pod) { p.Spec.Overhead = object.Amounts("ephemeral-storage", "1") },
+		"a named resource":  func(p *corev1.Pod) { p.Spec.Overhead = object.Amounts("example.com/fpga", "1") },
 		"a selector":        func(p *corev1.Pod) { p.Spec.NodeSelector["b"] = "3" },
 		"a selector moved":  func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "1b", "": "2"} },
 		"a toleration":      func(p *corev1.Pod) { p.Spec.Tolerations[0].Effect = corev1.TaintEffectNoExecute },
@@ -34,7 +36,7 @@ func TestSignatureIsEqualExactlyWhereEveryNodeAnswersAlike(t *testing.T) {
 				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{}}}
 		},
 		"a preference": func(p *corev1.Pod) {
-			*p = *preferring(p, 1, corev1.NodeSelectorRequirement{Key: "a", Operator: corev1.NodeSelectorOpExists})
+			*p = *object.Preferring(p, 1, corev1.NodeSelectorRequirement{Key: "a", Operator: corev1.NodeSelectorOpExists})
 		},
 		"resource claims":    func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "c"}} },
 		"a scheduling group": func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{} },

@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
 func TestStays(t *testing.T) {
@@ -63,7 +65,7 @@ func TestStays(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := owned(makePod("p", "cpu", "1"), "ReplicaSet", "rs")
+			p := object.Owned(object.Pod("p", "cpu", "1"), "ReplicaSet", "rs")
 			for _, change := range c.change {
 				change(p)
 			}

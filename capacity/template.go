@@ -35,25 +35,28 @@ type Template struct {
 
 	uid        types.UID
 	generation int64
-	goods      []*good // of each of the fixed shapes, in their order
-	byCost     []int   // where they stand, the cheapest first
-	lines      []int   // the first of each line
+	// Goods are what each of the fixed shapes says, in their order.
+	Goods []*Good
+	// ByCost is where they stand, the cheapest first.
+	ByCost []int
+	// Lines has the first of each line: shapes that differ in amounts only.
+	Lines []int
 }
 
 func newTemplate(p *v1alpha1.NodePool) *Template {
 	t := &Template{Hash: TemplateHash(p), uid: p.UID, generation: p.Generation}
 	lines := map[line]int{}
 	for i, shape := range p.Spec.Template.Shapes {
-		g := goodOf(shape)
-		of := line{g.labels, g.extra}
+		g := GoodOf(shape)
+		of := line{g.Labels, g.Extra}
 		if _, known := lines[of]; !known {
 			lines[of] = len(lines)
-			t.lines = append(t.lines, i)
+			t.Lines = append(t.Lines, i)
 		}
-		g.line = lines[of]
-		t.goods, t.byCost = append(t.goods, g), append(t.byCost, i)
+		g.Line = lines[of]
+		t.Goods, t.ByCost = append(t.Goods, g), append(t.ByCost, i)
 	}
-	slices.SortStableFunc(t.byCost, func(a, b int) int { return cmp.Compare(t.goods[a].cost, t.goods[b].cost) })
+	slices.SortStableFunc(t.ByCost, func(a, b int) int { return cmp.Compare(t.Goods[a].Cost, t.Goods[b].Cost) })
 	return t
 }
 
@@ -87,28 +90,33 @@ func (v *View) Template(pool *v1alpha1.NodePool) *Template {
 	return newTemplate(pool)
 }
 
-// good is what a shape says of its machines, in numbers.
-type good struct {
-	machine amount.Resources
-	cost    float64
-	extra   bool   // the machine has extended resources
-	labels  string // the family's name in its pool
-	line    int    // among those of the pool
+// Good is what a shape says of its machines, in numbers.
+type Good struct {
+	Machine amount.Resources
+	// Cost of the machine for one hour, as package policy counts it.
+	Cost float64
+	// Extra says that the machine has extended resources.
+	Extra bool
+	// Labels is the same text for shapes whose machines carry the same labels.
+	Labels string
+	// Line counts the pool's lines of shapes from 0.
+	Line int
 }
 
-func goodOf(shape v1alpha1.Shape) *good {
-	g := &good{machine: amount.Of(shape.Resources), cost: policy.Cost(shape)}
+// GoodOf reads a shape.
+func GoodOf(shape v1alpha1.Shape) *Good {
+	g := &Good{Machine: amount.Of(shape.Resources), Cost: policy.Cost(shape)}
 	if _, said := shape.Resources[corev1.ResourcePods]; !said {
-		g.machine.Pods = DefaultPods
+		g.Machine.Pods = DefaultPods
 	}
-	for name := range g.machine.Scalar {
-		g.extra = g.extra || strings.Contains(string(name), "/")
+	for name := range g.Machine.Scalar {
+		g.Extra = g.Extra || strings.Contains(string(name), "/")
 	}
 	for _, name := range slices.Sorted(maps.Keys(shape.Labels)) {
-		g.labels += name + "=" + shape.Labels[name] + ","
+		g.Labels += name + "=" + shape.Labels[name] + ","
 	}
 	return g
 }
 
-// noSlot makes a name that no machine has: what depends on a node's name is judged again once the slot is chosen.
-const noSlot = -1
+// NoSlot makes a name that no machine has: what depends on a node's name is judged again once the slot is chosen.
+const NoSlot = -1

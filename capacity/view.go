@@ -181,7 +181,7 @@ func viewClaim(c *v1alpha1.NodeClaim, registered *Node, daemons []*Daemon) *Clai
 		return &Claim{Object: c, Node: NodeOfClaim(c, daemons)}
 	case InFlight(c):
 		n := initialized(registered, c)
-		n.Allocatable = withPromised(registered.Allocatable, promised(c))
+		n.Allocatable = withPromised(registered.Allocatable, Promised(c))
 		return &Claim{Object: c, Node: n, Reported: true}
 	}
 	if registered.Stage == Releasing && !Closed(c) && !cordonedByOthers(registered.Object) {
@@ -193,7 +193,7 @@ func viewClaim(c *v1alpha1.NodeClaim, registered *Node, daemons []*Daemon) *Clai
 // reopened is the node of a claim whose release was taken back, as it will be in a moment: nothing more is bought for the
 // pods that it has room for, and none of them may go there yet.
 func reopened(n *Node) *Node {
-	n = withoutStartup(n, nil)
+	n = WithoutStartup(n, nil)
 	n.Stage, n.Object.Spec.Unschedulable = Starting, false
 	return n
 }

@@ -13,16 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/internal/object"
 )
 
 func TestAViewIsSorted(t *testing.T) {
 	s := newScene()
-	s.nodes(makeNode("b"), makeNode("a"))
-	one, two := makePod("same"), makePod("same")
+	s.nodes(object.Node("b"), object.Node("a"))
+	one, two := object.Pod("same"), object.Pod("same")
 	one.UID, two.UID = "2", "1"
-	s.pods(bound(makePod("z"), "a"), bound(one, "a"), bound(two, "a"))
-	young, urgent, old := unschedulable(makePod("young")), unschedulable(makePod("urgent")), unschedulable(makePod("old"))
-	young.CreationTimestamp, urgent.Spec.Priority = metav1.NewTime(at(5)), new(int32(9))
+	s.pods(object.Bound(object.Pod("z"), "a"), object.Bound(one, "a"), object.Bound(two, "a"))
+	young, urgent, old := unschedulable(object.Pod("young")), unschedulable(object.Pod("urgent")), unschedulable(object.Pod("old"))
+	young.CreationTimestamp, urgent.Spec.Priority = metav1.NewTime(object.At(5)), new(int32(9))
 	s.pods(young, old, urgent)
 	for _, p := range []*v1alpha1.NodePool{{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, {ObjectMeta: metav1.ObjectMeta{Name: "c"}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "a"}}} {
@@ -47,9 +48,9 @@ func TestAViewIsSorted(t *testing.T) {
 
 func TestAViewSharesWhatDidNotChange(t *testing.T) {
 	s := newScene()
-	s.nodes(makeNode("a", "cpu", "4", "example.com/gpu", "1"), makeNode("b", "cpu", "4"))
+	s.nodes(object.Node("a", "cpu", "4", "example.com/gpu", "1"), object.Node("b", "cpu", "4"))
 	before := s.View()
-	s.pods(bound(makePod("p", "cpu", "1", "example.com/gpu", "1"), "a"))
+	s.pods(object.Bound(object.Pod("p", "cpu", "1", "example.com/gpu", "1"), "a"))
 	after := s.View()
 	require.NotSame(t, before.Nodes[0], after.Nodes[0])
 	require.Same(t, before.Nodes[1], after.Nodes[1])
@@ -60,31 +61,31 @@ func TestAViewSharesWhatDidNotChange(t *testing.T) {
 
 func TestPodsOfANodeThatIsNotSeenYetCount(t *testing.T) {
 	s := newScene()
-	s.pods(bound(makePod("p", "cpu", "3"), "n"))
+	s.pods(object.Bound(object.Pod("p", "cpu", "3"), "n"))
 	require.Empty(t, s.View().Nodes)
-	s.nodes(makeNode("n", "cpu", "4"))
+	s.nodes(object.Node("n", "cpu", "4"))
 	require.Equal(t, int64(1000), s.node("n").Free().MilliCPU)
 	s.ForgetNode("n")
 	require.Empty(t, s.View().Nodes)
-	s.now = at(7)
-	s.nodes(makeNode("n", "cpu", "4"))
+	s.now = object.At(7)
+	s.nodes(object.Node("n", "cpu", "4"))
 	require.Equal(t, int64(1000), s.node("n").Free().MilliCPU, "its pods outlive the Node by a while")
-	require.Equal(t, at(7), s.View().Seen["n"])
+	require.Equal(t, object.At(7), s.View().Seen["n"])
 }
 
 func TestDeviceClassesChangeAnswers(t *testing.T) {
 	s := newScene()
-	s.nodes(makeNode("n", "cpu", "4"))
+	s.nodes(object.Node("n", "cpu", "4"))
 	want := func(node string) {
 		t.Helper()
-		require.Equal(t, node, s.place(makePod("p", "example.com/gpu", "1"), "n").Node)
+		require.Equal(t, node, s.place(object.Pod("p", "example.com/gpu", "1"), "n").Node)
 	}
 	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpus"}}
 	want("")
 	class.Spec.ExtendedResourceName = new("example.com/gpu")
 	s.SetDeviceClass(class)
 	want("n")
-	require.Equal(t, "n", s.place(makePod("q", "deviceclass.resource.kubernetes.io/gpus", "1"), "n").Node)
+	require.Equal(t, "n", s.place(object.Pod("q", "deviceclass.resource.kubernetes.io/gpus", "1"), "n").Node)
 	classes := s.View().Classes
 	s.SetDeviceClass(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpus"}})
 	want("")
@@ -104,7 +105,7 @@ func TestViewsAreReadWhileLiveGoesOn(t *testing.T) {
 			for ctx.Err() == nil {
 				v := h.live.View()
 				names.Add(uint64(len(dump(v))))
-				pod := makePod(fmt.Sprintf("r%d", reader), "cpu", "100m")
+				pod := object.Pod(fmt.Sprintf("r%d", reader), "cpu", "100m")
 				for _, n := range v.Nodes {
 					Fit(NewAsk(pod), n, n.Free(), v.Classes)
 					h.live.Veto(pod, n.Name)
@@ -112,7 +113,7 @@ func TestViewsAreReadWhileLiveGoesOn(t *testing.T) {
 				}
 				h.live.Demand()
 				h.live.Occupants("n0")
-				h.live.HoldsBefore(at(10))
+				h.live.HoldsBefore(object.At(10))
 			}
 		})
 	}

@@ -1,58 +1,36 @@
 package capacity
 
 import (
-	"cmp"
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/muster-sh/muster/capacity/topology"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// wish is a preference of a pod, to be tried as if it were a rule.
-type wish struct {
-	what  wishKind
-	node  *nodeWish
-	other topology.Wish
-	// strength is what the preference could add at most to a node's score in kube-scheduler's default profile: weaker ones
-	// are let go first.
-	strength float64
+// NodeWish is one preferred node affinity term.
+type NodeWish struct {
+	// Weight is 1 to 100.
+	Weight int32
+
+	terms *nodeaffinity.PreferredSchedulingTerms
 }
 
-// overHosts says whether the wish is about which other pods are on the same host.
-func (w wish) overHosts() bool { return w.what == wishOfOthers && w.other.Key == corev1.LabelHostname }
-
-type wishKind int8
-
-const (
-	wishOfTaints wishKind = iota
-	wishOfNode
-	wishOfOthers
-)
-
-// Weights of the plugins in the default profile (pkg/scheduler/apis/config/v1, getDefaultPlugins). A preferred term has
-// its share of the plugin's: its own weight out of 100.
-const (
-	taintStrength    = 3.0
-	affinityStrength = 2.0
-	spreadStrength   = 2.0
-	companyStrength  = 2.0
-)
-
-// wishes are the preferences of an ask, the strongest first.
-func wishes(a *Ask) []wish {
-	out := []wish{}
-	for i := range a.wishes {
-		w := &a.wishes[i]
-		out = append(out, wish{what: wishOfNode, node: w, strength: affinityStrength * float64(w.weight) / 100})
+// nodeWishes leaves out terms that do not parse, and those that prefer nothing: an empty term, or one of no weight.
+func nodeWishes(pod *corev1.Pod) []NodeWish {
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil {
+		return nil
 	}
-	for _, w := range a.Rules.Wishes() {
-		strength := spreadStrength
-		if w.Weight > 0 {
-			strength = companyStrength * float64(w.Weight) / 100
+	var out []NodeWish
+	for _, term := range a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		if term.Weight == 0 || len(term.Preference.MatchExpressions)+len(term.Preference.MatchFields) == 0 {
+			continue
 		}
-		out = append(out, wish{what: wishOfOthers, other: w, strength: strength})
+		terms, err := nodeaffinity.NewPreferredSchedulingTerms([]corev1.PreferredSchedulingTerm{term})
+		if err == nil {
+			out = append(out, NodeWish{terms: terms, Weight: term.Weight})
+		}
 	}
-	slices.SortStableFunc(out, func(a, b wish) int { return cmp.Compare(b.strength, a.strength) })
 	return out
 }
+
+// Grants says whether a node is one that is preferred.
+func (w *NodeWish) Grants(n *Node) bool { return w.terms.Score(n.Object) > 0 }

@@ -11,6 +11,7 @@ import (
 	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/simulation"
 	"github.com/muster-sh/muster/capacity/volume"
 )
 
@@ -31,8 +32,8 @@ type filters struct {
 	waiting   map[types.UID]*corev1.Pod
 	nominated map[string]sets.Set[types.UID] // who waits, by the node in its status
 
-	cache *capacity.Live       // nil until there is a rule
-	sim   *capacity.Simulation // of the cache as it is; nil when that changed
+	cache *capacity.Live         // nil until there is a rule
+	sim   *simulation.Simulation // of the cache as it is; nil when that changed
 }
 
 func newFilters(namespaces []*corev1.Namespace, storage []metav1.Object) *filters {
@@ -196,7 +197,7 @@ func (f *filters) pass(p *corev1.Pod, nodes []string) (passed []string, reasons 
 		return nodes, nil, 0
 	}
 	if f.sim == nil {
-		f.sim = capacity.NewSimulation(f.cache.View())
+		f.sim = simulation.New(f.cache.View())
 	}
 	class := f.sim.Class(f.cache.Pod(p.UID))
 	if class.Plain() && len(f.nominated) == 0 {
@@ -217,8 +218,8 @@ func (f *filters) pass(p *corev1.Pod, nodes []string) (passed []string, reasons 
 
 // judge asks twice where pods of the same or a higher priority are nominated to the node: with them there, and without
 // (RunFilterPluginsWithNominatedPods in pkg/scheduler/framework/runtime/framework.go).
-func (f *filters) judge(p *corev1.Pod, class *capacity.Class, on *capacity.Place) capacity.Verdict {
-	var guests []*capacity.Class
+func (f *filters) judge(p *corev1.Pod, class *simulation.Class, on *simulation.Place) capacity.Verdict {
+	var guests []*simulation.Class
 	for _, uid := range sets.List(f.nominated[on.Node.Name]) {
 		if uid != p.UID && schedulingv1.PodPriority(f.waiting[uid]) >= schedulingv1.PodPriority(p) {
 			guests = append(guests, f.sim.Class(f.cache.Pod(uid)))

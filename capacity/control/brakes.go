@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/experience"
 )
 
 // settledAtOnce bounds how many claims are settled in one pass: nothing waits for it.
@@ -12,7 +13,7 @@ const settledAtOnce = 20
 
 // settleClaims strikes the kinds of pods off claims about which nothing is left to be found out: the machine took such a
 // pod, or the pool's status says already that it was in vain.
-func (p *Planner) settleClaims(ctx context.Context, v *capacity.View, review capacity.Review) {
+func (p *Planner) settleClaims(ctx context.Context, v *capacity.View, review experience.Review) {
 	settled := 0
 	for _, c := range v.Claims {
 		decided := review.Decided[c.Object.Name]

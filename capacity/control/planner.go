@@ -15,6 +15,8 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/experience"
+	"github.com/muster-sh/muster/capacity/planner"
 	"github.com/muster-sh/muster/policy"
 )
 
@@ -125,7 +127,7 @@ func (p *Planner) pass(ctx context.Context, now time.Time, buy bool) {
 		p.due = now.Add(buyEvery) // the batch is not planned: its window stays closed
 		return
 	}
-	plan := capacity.PlanWithin(v, now, p.Effort)
+	plan := planner.PlanWithin(v, now, p.Effort)
 	if plan.Next > 0 {
 		p.due = now.Add(plan.Next)
 	}
@@ -297,7 +299,7 @@ func (p *Planner) ordered(o capacity.Outcome) string {
 }
 
 func (p *Planner) tellPools(ctx context.Context, v *capacity.View, now time.Time) {
-	review := capacity.ReviewMachines(v, now)
+	review := experience.Of(v, now)
 	p.settleClaims(ctx, v, review)
 	for _, pool := range v.Pools {
 		for i := range review.Backoffs[pool.Name] {

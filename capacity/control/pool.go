@@ -10,11 +10,12 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/experience"
 )
 
 // PoolStatus is a copy of the pool with what the view shows of it: its nodes, its machines in flight, whether it can
 // grow, and what became of its machines.
-func PoolStatus(pool *v1alpha1.NodePool, v *capacity.View, review capacity.Review, now time.Time) *v1alpha1.NodePool {
+func PoolStatus(pool *v1alpha1.NodePool, v *capacity.View, review experience.Review, now time.Time) *v1alpha1.NodePool {
 	next := pool.DeepCopy()
 	next.Status.Nodes, next.Status.InFlight = 0, 0
 	claims := int32(0)

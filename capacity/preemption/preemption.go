@@ -10,6 +10,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/simulation"
 )
 
 // Ask is a pod for which no pool may grow.
@@ -88,8 +89,8 @@ type decider struct {
 	now     time.Time
 	spots   []*spot
 	budgets *budgets
-	vain    map[*capacity.Class]int32 // the highest priority with which a class asked in vain
-	kept    []keeping                 // that are not yet in the trial, by falling priority of their pods
+	vain    map[*simulation.Class]int32 // the highest priority with which a class asked in vain
+	kept    []keeping                   // that are not yet in the trial, by falling priority of their pods
 }
 
 // keeping is room that a claim keeps for a pod.
@@ -127,7 +128,7 @@ func (d *decider) await(priority int32) {
 // spot is a node where pods may have to make room.
 type spot struct {
 	node    *capacity.Node
-	place   *capacity.Place
+	place   *simulation.Place
 	pods    []*capacity.Pod // that may have to leave, the most important first
 	leaving []*capacity.Pod
 }
@@ -135,8 +136,8 @@ type spot struct {
 // newDecider takes pods in deletion out of the trial: their room is on its way.
 func newDecider(v *capacity.View, asks []Ask, now time.Time) *decider {
 	d := &decider{
-		Decision: Decision{Refused: map[types.UID]capacity.Reason{}}, v: v, trial: trial{capacity.NewSimulation(v)}, now: now,
-		budgets: newBudgets(v.Budgets), vain: map[*capacity.Class]int32{}, kept: keepings(v, asks),
+		Decision: Decision{Refused: map[types.UID]capacity.Reason{}}, v: v, trial: trial{simulation.New(v)}, now: now,
+		budgets: newBudgets(v.Budgets), vain: map[*simulation.Class]int32{}, kept: keepings(v, asks),
 	}
 	for _, k := range d.kept {
 		d.trial.Class(k.pod)

@@ -1,9 +1,12 @@
 package preemption
 
-import "github.com/muster-sh/muster/capacity"
+import (
+	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/simulation"
+)
 
 // trial is the cluster of a View, in which pods are moved to see what would fit.
-type trial struct{ *capacity.Simulation }
+type trial struct{ *simulation.Simulation }
 
 // fits says whether every hard constraint lets a pending pod go to a node, as the trial stands.
 func (t trial) fits(p *capacity.Pod, s *spot) bool { return t.judge(p, s).Fits }

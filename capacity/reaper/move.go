@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/planner"
+	"github.com/muster-sh/muster/capacity/simulation"
 )
 
 const (
@@ -80,10 +82,10 @@ func emptiest(claims []*capacity.Claim, v *capacity.View) []*capacity.Claim {
 type mover struct {
 	*decider
 	base      *capacity.View // in which the pods of nodes that are being drained wait already
-	sim       *capacity.Simulation
+	sim       *simulation.Simulation
 	spots     []*spot
-	vacant    []*capacity.Place // open nodes without pods
-	rooms     map[string]*rooms // by pool; "" are the nodes that are nobody's
+	vacant    []*simulation.Place // open nodes without pods
+	rooms     map[string]*rooms   // by pool; "" are the nodes that are nobody's
 	budgets   podBudgets
 	receiving map[string]bool
 	chosen    []trip
@@ -97,7 +99,7 @@ type trip struct {
 
 // spot is a node that may take pods.
 type spot struct {
-	*capacity.Place
+	*simulation.Place
 	leaves bool
 }
 
@@ -106,11 +108,11 @@ type spot struct {
 func newMover(d *decider) (*mover, string) {
 	base := settledView(d)
 	m := &mover{
-		decider: d, base: base, sim: capacity.NewSimulation(base), rooms: map[string]*rooms{},
+		decider: d, base: base, sim: simulation.New(base), rooms: map[string]*rooms{},
 		budgets: newPodBudgets(d.v.Budgets), receiving: map[string]bool{},
 	}
 	if len(base.Shortfalls) > 0 {
-		plan := capacity.PlanWithin(base, d.now, effort)
+		plan := planner.PlanWithin(base, d.now, effort)
 		if plan.Late > 0 || len(plan.Creates) > 0 {
 			return nil, "machines are to be bought for pods that wait"
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/planner"
 	"github.com/muster-sh/muster/capacity/reaper"
 	"github.com/muster-sh/muster/policy"
 )
@@ -185,7 +186,7 @@ func (r *rollout) release(rel reaper.Release) {
 		r.pods[again.Name] = again
 		r.live.SetPod(again, r.now)
 	}
-	plan := capacity.NewPlan(r.live.View(), r.now)
+	plan := planner.Plan(r.live.View(), r.now)
 	for _, create := range plan.Creates {
 		require.Empty(r.t, create.Pods, "seed %d: %s is bought back", r.seed, name)
 	}
@@ -242,7 +243,7 @@ func TestConsolidationComesToRestAndSaves(t *testing.T) {
 		r.settle()
 		require.Len(t, r.pods, pods, "seed %d: no pod is lost", seed)
 		require.LessOrEqual(t, r.cost(), before, "seed %d", seed)
-		require.Empty(t, capacity.NewPlan(r.live.View(), r.now).Creates, "seed %d", seed)
+		require.Empty(t, planner.Plan(r.live.View(), r.now).Creates, "seed %d", seed)
 		orders, saved = orders+r.orders, saved+before-r.cost()
 	}
 	require.Greater(t, orders, 20, "machines are bought to save")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/planner"
 )
 
 // trial asks the planner what it would do if nodes went.
@@ -22,7 +23,7 @@ type trial struct {
 // newTrial asks first what the planner does if nothing goes.
 func newTrial(d *decider) *trial {
 	t := &trial{decider: d, base: settledView(d), budgets: newPodBudgets(d.v.Budgets)}
-	if plan := capacity.PlanWithin(t.base, d.now, effort); plan.Late > 0 || len(plan.Creates) > 0 {
+	if plan := planner.PlanWithin(t.base, d.now, effort); plan.Late > 0 || len(plan.Creates) > 0 {
 		t.grows = "machines are to be bought for pods that wait"
 	}
 	return t
@@ -73,7 +74,7 @@ type answer struct {
 
 // plan asks what becomes of the pods of these claims and of those chosen before.
 func (t *trial) plan(v *capacity.View, claims ...*capacity.Claim) answer {
-	plan := capacity.PlanWithin(v, t.now, effort)
+	plan := planner.PlanWithin(v, t.now, effort)
 	if plan.Late > 0 {
 		return answer{why: NotReached}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/planner"
+	"github.com/muster-sh/muster/capacity/simulation"
 )
 
 // try moves the pods of one node, or says why they stay.
@@ -89,7 +91,7 @@ func (m *mover) send(pods []*capacity.Pod, from *spot) (into []string, why Reaso
 }
 
 // find is the fullest node that takes such a pod.
-func (m *mover) find(c *capacity.Class) *spot {
+func (m *mover) find(c *simulation.Class) *spot {
 	want := &c.Ask.Requests
 	for _, s := range m.spots {
 		if s.leaves || s.Free.MilliCPU < want.MilliCPU || s.Free.Memory < want.Memory || s.Free.Pods < want.Pods {
@@ -108,11 +110,11 @@ func (m *mover) find(c *capacity.Class) *spot {
 // drawn is the node without pods that a pod likes better than the one found for it, where others of its node have landed
 // already. The pod would go there: a node would have been emptied to fill another, and a pool that keeps nodes ready would buy
 // the next one.
-func (m *mover) drawn(pod *capacity.Pod, to *spot, landed []*capacity.Pod) *capacity.Place {
+func (m *mover) drawn(pod *capacity.Pod, to *spot, landed []*capacity.Pod) *simulation.Place {
 	class := m.sim.Class(pod)
 	strict := m.sim.Strictest(class)
 	crowded := slices.ContainsFunc(slices.Concat(m.v.Pods[to.Node.Name], landed), pod.Apart)
-	likes := func(p *capacity.Place) bool { return strict == class || m.sim.Judge(strict, p).Fits }
+	likes := func(p *simulation.Place) bool { return strict == class || m.sim.Judge(strict, p).Fits }
 	if !crowded && likes(to.Place) {
 		return nil
 	}
@@ -175,7 +177,7 @@ func (m *mover) buysBack() bool {
 		claims = append(claims, t.claim.Object)
 		moved[t.claim.Node.Name] = movable(m.v, t.claim.Node.Name)
 	}
-	plan := capacity.PlanWithin(m.base.Without(claims, moved), m.now, effort)
+	plan := planner.PlanWithin(m.base.Without(claims, moved), m.now, effort)
 	if plan.Late > 0 || len(plan.Creates) > 0 {
 		return true
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/planner"
 	"github.com/muster-sh/muster/capacity/reaper"
 )
 
@@ -338,7 +339,7 @@ func (w *world) judge(t *testing.T, seed uint64, v *capacity.View, d reaper.Deci
 	} else {
 		require.LessOrEqual(t, emptied, 1, "seed %d: a tenth of ten", seed)
 	}
-	plan := capacity.NewPlan(v.Without(claims, moved), start.Add(time.Hour))
+	plan := planner.Plan(v.Without(claims, moved), start.Add(time.Hour))
 	for _, c := range plan.Creates {
 		require.Empty(t, c.Pods, "seed %d: it would buy %s again", seed, c.Claim.Name)
 	}

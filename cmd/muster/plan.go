@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-sh/muster/api/manifest"
-	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/planner"
 )
 
 // planFlags are what `muster plan` is asked.
@@ -64,7 +64,7 @@ func runPlan(f planFlags, now time.Time, out io.Writer) error {
 	}
 	saved := savedCluster{pools: pools, cluster: cluster}
 	view := saved.view(f.schedulers, now)
-	report := newPlanReport(view, capacity.NewPlan(view, now), saved.workloads())
+	report := newPlanReport(view, planner.Plan(view, now), saved.workloads())
 	report.Notes = saved.notes
 	if err := writePlan(report, f.output, out); err != nil {
 		return fmt.Errorf("write the plan: %w", err)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/planner"
 )
 
 // BenchmarkMuster is Muster alone on Karpenter's mix, a plan each time: for benchstat and profiles. The time is the
@@ -17,7 +17,7 @@ func BenchmarkMuster(b *testing.B) {
 			b.ReportAllocs()
 			elapsed := stopwatch()
 			for b.Loop() {
-				if plan := capacity.NewPlan(view, now); len(plan.Creates) == 0 {
+				if plan := planner.Plan(view, now); len(plan.Creates) == 0 {
 					b.Fatal("nothing is bought")
 				}
 			}

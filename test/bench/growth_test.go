@@ -13,7 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/planner"
 )
 
 // BenchmarkGrowth is Muster alone on ever more pods.
@@ -43,7 +43,7 @@ func BenchmarkResident(b *testing.B) {
 			onOneCore(b)
 			live := newMarket().live(c.pods)
 			for b.Loop() {
-				if plan := capacity.NewPlan(live.View(), now); len(plan.Creates) == 0 {
+				if plan := planner.Plan(live.View(), now); len(plan.Creates) == 0 {
 					b.Fatal("nothing is bought")
 				}
 			}

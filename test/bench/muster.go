@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/planner"
 )
 
 // now is the time of every plan.
@@ -35,10 +36,10 @@ func (m *market) live(pods iter.Seq[*corev1.Pod]) *capacity.Live {
 	return live
 }
 
-// muster plans for the pods of a view. Only NewPlan is timed: a running Muster keeps its view up to date pod by pod.
+// muster plans for the pods of a view. Only planner.Plan is timed: a running Muster keeps its view up to date pod by pod.
 func (m *market) muster(v *capacity.View, pods []*corev1.Pod) answer {
 	elapsed := stopwatch()
-	plan := capacity.NewPlan(v, now)
+	plan := planner.Plan(v, now)
 	a := answer{took: elapsed(), lowerBound: plan.LowerBound}
 	byUID := make(map[types.UID]*corev1.Pod, len(pods))
 	for _, p := range pods {

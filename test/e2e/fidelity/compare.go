@@ -9,6 +9,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/simulation"
 )
 
 // pluginOf names the plugin that would give each of Muster's reasons.
@@ -58,7 +59,7 @@ func disagreement(theirs answer, ours capacity.Verdict) string {
 
 // compare judges pods on all nodes of a cluster both ways. c is the cluster as it stands, s the same in Muster's terms;
 // it returns the number of triples compared and the first disagreement.
-func (s *scheduler) compare(ctx context.Context, c *cluster, sim *simulation, pods []*corev1.Pod) (int, error) {
+func (s *scheduler) compare(ctx context.Context, c *cluster, sim *simulated, pods []*corev1.Pod) (int, error) {
 	if err := s.load(ctx, c); err != nil {
 		return 0, err
 	}
@@ -66,7 +67,7 @@ func (s *scheduler) compare(ctx context.Context, c *cluster, sim *simulation, po
 }
 
 // ask is compare for a cluster that the plugins were shown already.
-func (s *scheduler) ask(ctx context.Context, c *cluster, sim *simulation, pods []*corev1.Pod) (int, error) {
+func (s *scheduler) ask(ctx context.Context, c *cluster, sim *simulated, pods []*corev1.Pod) (int, error) {
 	count := 0
 	for _, p := range pods {
 		answers, err := s.filter(ctx, p)
@@ -85,15 +86,15 @@ func (s *scheduler) ask(ctx context.Context, c *cluster, sim *simulation, pods [
 	return count, nil
 }
 
-// simulation is Muster's side: the Simulation, and its places and pods by name.
-type simulation struct {
-	*capacity.Simulation
-	places map[string]*capacity.Place
+// simulated is Muster's side: the Simulation, and its places and pods by name.
+type simulated struct {
+	*simulation.Simulation
+	places map[string]*simulation.Place
 	pods   map[types.UID]*capacity.Pod
 }
 
-func simulate(v *capacity.View) *simulation {
-	s := &simulation{capacity.NewSimulation(v), map[string]*capacity.Place{}, map[types.UID]*capacity.Pod{}}
+func simulate(v *capacity.View) *simulated {
+	s := &simulated{simulation.New(v), map[string]*simulation.Place{}, map[types.UID]*capacity.Pod{}}
 	for _, p := range s.Places() {
 		s.places[p.Node.Name] = p
 		for _, pod := range s.Pods(p) {

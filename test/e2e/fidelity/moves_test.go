@@ -9,13 +9,14 @@ import (
 
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/amount"
+	"github.com/muster-sh/muster/capacity/simulation"
 )
 
 // history moves pods in a cluster and in a Simulation of how it was at first.
 type history struct {
 	*gen
 	c   *cluster
-	sim *simulation
+	sim *simulated
 }
 
 // After any moves (pods bound, pods taken away, machines added and removed, moves undone) a Simulation answers as
@@ -94,7 +95,7 @@ func blueprint(n *corev1.Node) *capacity.Node {
 // tryAndUndo makes moves that leave no trace.
 func (h *history) tryAndUndo() {
 	c, put, count, left := *h.c, h.c.pods, h.count, h.sim.places
-	h.sim.places = map[string]*capacity.Place{}
+	h.sim.places = map[string]*simulation.Place{}
 	for name, p := range left {
 		h.sim.places[name] = p
 	}

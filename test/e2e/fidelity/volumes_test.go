@@ -25,7 +25,7 @@ func TestVolumesAreJudgedAsKubeSchedulerJudges(t *testing.T) {
 type sending struct {
 	*gen
 	c    *cluster
-	sim  *simulation
+	sim  *simulated
 	sent []*corev1.Pod
 }
 

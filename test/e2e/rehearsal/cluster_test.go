@@ -20,6 +20,7 @@ import (
 	"github.com/muster-sh/muster/api/manifest"
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/planner"
 	"github.com/muster-sh/muster/test/e2e/world"
 )
 
@@ -128,7 +129,7 @@ func daemonPod(d *capacity.Daemon, uid types.UID, node string) *corev1.Pod {
 // plan plans, and carries the plan out as far as the API server is concerned.
 func (c *cluster) plan() capacity.Plan {
 	v := c.live.View()
-	p := capacity.NewPlan(v, c.now)
+	p := planner.Plan(v, c.now)
 	c.live.MarkPlanned(v.Shortfalls, p)
 	for _, x := range p.Creates {
 		claim := x.Claim.DeepCopy()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/capacity"
+	"github.com/muster-sh/muster/capacity/simulation"
 	"github.com/muster-sh/muster/capacity/topology"
 	"github.com/muster-sh/muster/test/e2e/world"
 )
@@ -164,7 +165,7 @@ func (c *cluster) round(r *rand.Rand) int {
 
 // schedule is one attempt of the scheduler: its own filters, then the extender.
 func (c *cluster) schedule(uid types.UID) bool {
-	sim, pod := capacity.NewSimulation(c.live.View()), c.live.Pod(uid)
+	sim, pod := simulation.New(c.live.View()), c.live.Pod(uid)
 	class := sim.Class(pod)
 	var left []string
 	for _, p := range sim.Places() {
