@@ -71,6 +71,7 @@ func (r *rivals) considerArrivals() {
 			}
 			over := r.over(other)
 			note(&r.domains, a.labels, over.apart)
+			r.tie(a.labels, over.draws)
 			switch {
 			case later:
 				note(&r.tilted, a.labels, over.tilts)

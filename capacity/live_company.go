@@ -13,12 +13,13 @@ type company struct {
 	nodes   map[*entry]bool // by a host port
 	domains map[domain]bool // by anti-affinity, of either pod, or by a spread that counts this one elsewhere
 	tilted  map[domain]bool // by a spread that would be too uneven; also where room is kept for the pod
+	tied    map[domain]bool // who is to come there by affinity counts on the pod: it may not go elsewhere
 }
 
 type domain struct{ key, value string }
 
-// shy says whether a pod keeps others off its node by more than the room it takes.
-func (p *Pod) shy() bool { return p.repels() || p.Ask.Rules.Spreads() }
+// shy says whether a pod keeps others off its node by more than the room it takes, or counts on some that are there.
+func (p *Pod) shy() bool { return p.repels() || p.Ask.Rules.Spreads() || p.Ask.Rules.Seeks() }
 
 // repels says whether a pod may keep any other off its node, whichever of them comes first.
 func (p *Pod) repels() bool { return len(p.Ask.Ports) > 0 || p.Ask.Rules.Avoids() }
@@ -33,13 +34,16 @@ func (l *Live) companyFor(p *Pod) *company {
 		return nil
 	}
 	r := rivals{Live: l, pod: p, provided: l.provided(p.UID), known: map[kin]rivalry{}}
+	if r.provided {
+		r.home = l.homeLabels(p.UID)
+	}
 	if near {
 		r.considerNodes()
 	}
 	if far {
 		r.considerArrivals()
 	}
-	if c := &r.company; c.nodes != nil || c.domains != nil || c.tilted != nil {
+	if c := &r.company; c.nodes != nil || c.domains != nil || c.tilted != nil || c.tied != nil {
 		return c
 	}
 	return nil
@@ -51,6 +55,7 @@ type rivals struct {
 	company
 	pod      *Pod
 	provided bool
+	home     map[string]string // labels of the pod's own place, if it is provided
 	known    map[kin]rivalry
 }
 
@@ -84,6 +89,7 @@ func (r *rivals) consider(e *entry, other *Pod) {
 		r.keepPorts(e)
 	}
 	note(&r.domains, e.Object.Labels, over.apart)
+	r.tie(e.Object.Labels, over.draws)
 	switch {
 	case r.provided && twins(p, other):
 	case !r.provided || other.Priority >= p.Priority && r.comesBefore(other, p):
@@ -104,15 +110,25 @@ func (r *rivals) over(other *Pod) rivalry {
 	p, key := r.pod, kin{other.Ask, other.Namespace, other.Labels}
 	over, found := r.known[key]
 	if !found {
-		over = rivalry{topology.Apart(topology.Namespaces(r.namespaces), p.Subject(), other.Subject()), topology.Tilts(p.Subject(), other.Subject())}
+		all, mine, theirs := topology.Namespaces(r.namespaces), p.Subject(), other.Subject()
+		over = rivalry{topology.Apart(all, mine, theirs), topology.Tilts(mine, theirs), topology.Draws(all, mine, theirs)}
 		r.known[key] = over
 	}
 	return over
 }
 
-// rivalry is over which keys a pod is kept away from another that is still to come: by anti-affinity, and by the other's
-// spread. The plan counted the pod for that where its own room is, and there it has to wait only if the other comes first.
-type rivalry struct{ apart, tilts []string }
+// rivalry is over which keys a pod is kept away from another that is still to come, by anti-affinity and by the other's
+// spread, and over which it is kept near by the other's affinity. The plan counted the pod for these where its own room is, and
+// there it has to wait only for a spread of one that comes first.
+type rivalry struct{ apart, tilts, draws []string }
+
+// tie keeps the pod to the domains of its own place where another one is to come that counts on it.
+func (r *rivals) tie(labels map[string]string, keys []string) {
+	note(&r.tied, labels, slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
+		value, known := r.home[key]
+		return !known || value != labels[key]
+	}))
+}
 
 // comesBefore says whether the last plan has a pod take its place before another one, or before all that it found no place
 // for. The plan judged each pod's spread among those that came before it, and on machines to come among those that are no less
@@ -153,7 +169,7 @@ func (c *company) bars(e *entry, own bool) bool {
 	case e.in(c.tilted):
 		return true
 	}
-	return !own && (c.nodes[e] || e.in(c.domains))
+	return !own && (c.nodes[e] || e.in(c.domains) || !e.inAll(c.tied))
 }
 
 // in says whether a node stands in one of these domains.
@@ -164,6 +180,16 @@ func (e *entry) in(domains map[domain]bool) bool {
 		}
 	}
 	return false
+}
+
+// inAll says whether a node stands in each of these domains.
+func (e *entry) inAll(domains map[domain]bool) bool {
+	for d := range domains {
+		if e.Object.Labels[d.key] != d.value {
+			return false
+		}
+	}
+	return true
 }
 
 // twins says whether nobody can tell two pods apart.

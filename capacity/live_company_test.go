@@ -174,6 +174,45 @@ func TestAPodTiltsNoSpreadWhereItWasNotCounted(t *testing.T) {
 	}
 }
 
+// A pod goes only where another one is, and both are to come to one machine. The other one waits for that machine, although it
+// would fit somewhere else.
+func TestAPodStaysWhereAnotherCountsOnIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		key  string
+		own  string // the machine's node, if it is there
+		want string
+	}{
+		"on the very node":                  {corev1.LabelHostname, "first", "first"},
+		"in the same zone":                  {corev1.LabelTopologyZone, "first", "second"},
+		"while their machine is on its way": {corev1.LabelHostname, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := companyScene(makePod("a", "cpu", "1"))
+			anchor, guest := labelled(makePod("anchor", "cpu", "1"), "web"), beside(makePod("guest", "cpu", "1"), c.key, "web")
+			s.pods(unscheduled(anchor, corev1.PodReasonUnschedulable), unscheduled(guest, corev1.PodReasonUnschedulable))
+			coming := makeClaim("coming", c.own, "anchor", "guest")
+			if c.own == "" {
+				coming = inState(coming, v1alpha1.ClaimJoining)
+			}
+			s.SetClaim(coming)
+			require.Empty(t, s.place(anchor, "third").Node)
+			if c.want != "" {
+				require.Equal(t, c.want, s.place(anchor, c.want, "third").Node)
+			}
+			s.ForgetPod(guest.UID)
+			require.Equal(t, "third", s.place(anchor, "third").Node, "nobody counts on it any more")
+		})
+	}
+}
+
+// beside lets a pod go only to domains of pods with a label app.
+func beside(p *corev1.Pod, key, app string) *corev1.Pod {
+	p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}}}
+	return p
+}
+
 // A pod whose own room the scheduler's filters do not let it have yet takes nobody else's.
 func TestAPodWithRoomOfItsOwnTakesOverNoneOfOthers(t *testing.T) {
 	small := object.Pod("small", "cpu", "6")

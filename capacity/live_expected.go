@@ -114,3 +114,17 @@ func (l *Live) keeper(uid types.UID) keeper {
 func (k keeper) is(e *entry) bool {
 	return k.claim != "" && k.claim == e.Claim || k.node != "" && k.node == e.Name
 }
+
+// homeLabels are those of the place where room is kept for a pod; a machine on its way is sure to carry them.
+func (l *Live) homeLabels(uid types.UID) map[string]string {
+	k := l.keeper(uid)
+	for _, e := range append([]*entry{l.nodes[k.node]}, l.claimed[k.claim]...) {
+		if e != nil && e.Object != nil {
+			return e.Object.Labels
+		}
+	}
+	if a := l.arrivals[k.claim]; a != nil {
+		return a.labels
+	}
+	return nil
+}

@@ -106,6 +106,9 @@ func (r *Rules) Spreads() bool { return r != nil && len(r.spread) > 0 }
 // Avoids says whether pods with these rules keep other pods away from where they stand.
 func (r *Rules) Avoids() bool { return r != nil && len(r.anti) > 0 }
 
+// Seeks says whether the pod goes only where certain others are.
+func (r *Rules) Seeks() bool { return r != nil && len(r.affinity) > 0 }
+
 // readInclusion keeps what nodeAffinityPolicy and nodeTaintsPolicy look at.
 func (r *Rules) readInclusion(pod *corev1.Pod) {
 	r.required, r.tolerations = nodeaffinity.GetRequiredNodeAffinity(pod), pod.Spec.Tolerations
