@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -187,12 +188,12 @@ func TestAPodStaysWhereAnotherCountsOnIt(t *testing.T) {
 		"while their machine is on its way": {corev1.LabelHostname, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := companyScene(makePod("a", "cpu", "1"))
-			anchor, guest := labelled(makePod("anchor", "cpu", "1"), "web"), beside(makePod("guest", "cpu", "1"), c.key, "web")
-			s.pods(unscheduled(anchor, corev1.PodReasonUnschedulable), unscheduled(guest, corev1.PodReasonUnschedulable))
-			coming := makeClaim("coming", c.own, "anchor", "guest")
+			s := companyScene(object.Pod("a", "cpu", "1"))
+			anchor, guest := object.Labelled(object.Pod("anchor", "cpu", "1"), "web"), beside(object.Pod("guest", "cpu", "1"), c.key, "web")
+			s.pods(object.Unscheduled(anchor, corev1.PodReasonUnschedulable), object.Unscheduled(guest, corev1.PodReasonUnschedulable))
+			coming := object.Claim("coming", c.own, "anchor", "guest")
 			if c.own == "" {
-				coming = inState(coming, v1alpha1.ClaimJoining)
+				coming = object.InState(coming, v1alpha1.ClaimJoining)
 			}
 			s.SetClaim(coming)
 			require.Empty(t, s.place(anchor, "third").Node)
