@@ -36,6 +36,8 @@ var errWire = errors.New("connection reset")
 // Wire is an http.RoundTripper that does to the next request what it was told.
 type Wire struct {
 	Base http.RoundTripper
+	// Gate is asked to send each request, where it is set; it may do so or not, and drop the answer.
+	Gate func(req *http.Request, send func() error) error
 
 	mu    sync.Mutex
 	next  Fault
@@ -73,7 +75,20 @@ func (w *Wire) take() (Fault, func()) {
 }
 
 // RoundTrip sends a request, or does not.
-func (w *Wire) RoundTrip(req *http.Request) (*http.Response, error) {
+func (w *Wire) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	if w.Gate == nil {
+		return w.send(req)
+	}
+	if err := w.Gate(req, func() error { resp, err = w.send(req); return err }); err != nil {
+		if resp != nil {
+			_ = resp.Body.Close()
+		}
+		return nil, err
+	}
+	return resp, nil
+}
+
+func (w *Wire) send(req *http.Request) (*http.Response, error) {
 	fault, hangs := w.take()
 	switch fault {
 	case NotSent:

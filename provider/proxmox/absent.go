@@ -2,9 +2,7 @@ package proxmox
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -57,7 +55,7 @@ func (p *Provider) notHidden(ctx context.Context, op string, id provider.ID) err
 	switch {
 	case err == nil && int(free) == vmid:
 		return nil
-	case inUse(err):
+	case refusesField(err, "vmid"):
 		p.viewing.Lock()
 		p.rights, p.view = nil, nil
 		p.viewing.Unlock()
@@ -67,13 +65,6 @@ func (p *Provider) notHidden(ctx context.Context, op string, id provider.ID) err
 		err = fmt.Errorf("asked about number %d and was told of %d", vmid, int(free))
 	}
 	return unsure(op, err)
-}
-
-// inUse says that an answer refuses the number.
-func inUse(err error) bool {
-	var e *provider.Error
-	var a *answerError
-	return errors.As(err, &e) && errors.As(e.Err, &a) && a.genuine && a.status == http.StatusBadRequest && a.fields["vmid"] != ""
 }
 
 // noStrayClones asks the hosts for machines being made that this process does not know: by a Muster that was killed. Whose

@@ -126,6 +126,13 @@ func (e *answerError) kind() (hint string, kind error) {
 	return "", provider.ErrUnknown
 }
 
+// refusesField says that Proxmox VE answered 400 for the sake of this parameter.
+func refusesField(err error, name string) bool {
+	var e *provider.Error
+	var a *answerError
+	return errors.As(err, &e) && errors.As(e.Err, &a) && a.genuine && a.status == http.StatusBadRequest && a.fields[name] != ""
+}
+
 // texts are what a 500 or a failed task says. Proxmox VE has no codes: only the text tells a lock from a full disk. What
 // is not listed is ErrUnknown, so that a text that changes costs a look and no machine.
 var texts = []struct {

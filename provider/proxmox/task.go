@@ -25,6 +25,8 @@ func parseUPID(text string) (upid, error) {
 // verdict is how a task stands.
 type verdict struct {
 	running bool
+	// forgotten says that its host does not know it any more: it has ended, and nobody can tell how.
+	forgotten bool
 	// failure is why it failed; empty when it did not. Warnings are no failure: Proxmox VE counts them as success.
 	failure string
 }
@@ -52,7 +54,11 @@ func (c *client) follow(ctx context.Context, id upid) (verdict, error) {
 		Status     string `json:"status"`
 		ExitStatus string `json:"exitstatus"`
 	}
-	if err := c.get(ctx, op, "/nodes/"+url.PathEscape(id.node)+"/tasks/"+url.PathEscape(id.text)+"/status", &s); err != nil {
+	err := c.get(ctx, op, "/nodes/"+url.PathEscape(id.node)+"/tasks/"+url.PathEscape(id.text)+"/status", &s)
+	if refusesField(err, "upid") {
+		return verdict{forgotten: true}, nil
+	}
+	if err != nil {
 		return verdict{}, err
 	}
 	if s.UPID != id.text {

@@ -59,7 +59,7 @@ func (p *Provider) settle(ctx context.Context, vmid int) (running *work, failure
 	switch {
 	case w.what == "shutdown":
 		p.shutDown(w, v)
-	case v.failure != "":
+	case v.failure != "", v.forgotten:
 	case w.what == "start":
 		delete(p.asked, vmid)
 		if w.id.kind != "hastart" { // the high-availability manager only took the order

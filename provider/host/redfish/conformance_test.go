@@ -39,10 +39,15 @@ func (r *room) add(n int, p redfishsim.Personality) *v1alpha1.Host {
 func (r *room) put(h *v1alpha1.Host, sim *redfishsim.BMC) {
 	r.sims[h.Name] = sim
 	if r.direct {
-		r.bmcs[h.Name] = clientOf(r.t, r.wire, "https://"+h.Name+".example", providertest.Direct{Handler: sim}, r.keys, r.clock, "")
+		r.bmcs[h.Name] = r.client(h.Name, sim)
 		return
 	}
 	r.bmcs[h.Name] = connectBy(r.t, r.wire, sim, r.keys, r.clock, "")
+}
+
+// client is a client of a BMC that no connection lies before.
+func (r *room) client(name string, sim *redfishsim.BMC) *redfish.BMC {
+	return clientOf(r.t, r.wire, "https://"+name+".example", providertest.Direct{Handler: sim}, r.keys, r.clock, "")
 }
 
 // rotate changes the password at every BMC, which ends its sessions, and in the Secret.

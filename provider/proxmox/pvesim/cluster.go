@@ -196,6 +196,8 @@ type Fault struct {
 	// Status and Message are the answer; with Status 0 the task that the request begins fails with Message.
 	Status  int
 	Message string
+	// Field is the parameter that a 400 is about.
+	Field string
 	// Done says that the request is carried out nevertheless.
 	Done bool
 }

@@ -57,7 +57,11 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f := c.fault(r.Method, path)
 	if f != nil && f.Status != 0 && !f.Done {
-		write(w, answer{status: f.Status, message: f.Message})
+		refused := answer{status: f.Status, message: f.Message}
+		if f.Field != "" {
+			refused.errors = map[string]string{f.Field: f.Message}
+		}
+		write(w, refused)
 		return
 	}
 	known := len(c.order)

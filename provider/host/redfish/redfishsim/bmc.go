@@ -33,6 +33,8 @@ type BMC struct {
 	boots    time.Duration
 	inside   atomic.Int64 // requests being answered
 	resets   []string
+	ons      int // how often it came on, and went off
+	offs     int
 	requests []string
 }
 
@@ -89,6 +91,21 @@ func (b *BMC) down(w http.ResponseWriter) bool {
 	return false
 }
 
+// Went is whether the system is on, and how often it came on and went off by a reset.
+func (b *BMC) Went() (on bool, ons, offs int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	on = b.settle()
+	return on, b.ons, b.offs
+}
+
+// Deafen has the operating system not heed a graceful shutdown from now on.
+func (b *BMC) Deafen() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.Deaf = true
+}
+
 // Taken are the reset types that were taken, in their order.
 func (b *BMC) Taken() []string {
 	b.mu.Lock()
@@ -134,6 +151,11 @@ func (b *BMC) Boot() string {
 func (b *BMC) settle() bool {
 	if b.on != b.to && !b.Now().Before(b.at) {
 		b.on = b.to
+		if b.on {
+			b.ons++
+		} else {
+			b.offs++
+		}
 		if b.on && b.boot["BootSourceOverrideEnabled"] == "Once" && !b.BootStays && !b.BootGlued {
 			b.boot = map[string]string{"BootSourceOverrideTarget": "None", "BootSourceOverrideEnabled": "Disabled"}
 		}
