@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -19,6 +18,7 @@ type floor struct {
 	// sale is what could be bought: fixed shapes, and of a range the corners, of which every other size is a mean.
 	sale     []machine
 	families []*family
+	wares    map[*family][]*blueprint
 	// parties are the pods, by the families that admit them.
 	parties []*party
 	asks    map[string]*wanted // by signature
@@ -36,7 +36,7 @@ func (p *planner) lowerBound() float64 {
 	if len(p.plan.Creates) == 0 {
 		return 0
 	}
-	b := floor{market: p.market, asks: map[string]*wanted{}}
+	b := floor{market: p.market, asks: map[string]*wanted{}, wares: map[*family][]*blueprint{}}
 	for _, s := range p.market.vendors {
 		b.offer(s)
 	}
@@ -47,7 +47,7 @@ func (p *planner) lowerBound() float64 {
 			b.add(pod)
 		}
 	}
-	b.distinct()
+	b.list()
 	rows := b.rows()
 	for _, s := range p.market.vendors {
 		rows = append(rows, b.minimum(s, bought[s.pool.Name]))
@@ -55,15 +55,25 @@ func (p *planner) lowerBound() float64 {
 	return b.cover(rows)
 }
 
-// distinct leaves out machines that are like another one in all that rows tell apart: pools often sell the same shapes.
-func (b *floor) distinct() {
+// list lists what is on sale. Pools often sell the same shapes: of families that do, to the same pods, one is enough.
+func (b *floor) list() {
 	likes := b.likes()
-	compare := func(m, n machine) int {
-		return cmp.Or(cmp.Compare(m.Cost, n.Cost), slices.Compare(m.room, n.room),
-			cmp.Compare(likes[m.family], likes[n.family]))
+	for i, f := range b.families {
+		twin := func(of *family) bool { return likes[of] == likes[f] && b.sellAlike(of, f) }
+		if slices.ContainsFunc(b.families[:i], twin) {
+			continue
+		}
+		b.sale = slices.Grow(b.sale, len(b.wares[f]))
+		for _, o := range b.wares[f] {
+			b.sale = append(b.sale, machine{o, b.room(o)})
+		}
 	}
-	slices.SortFunc(b.sale, compare) // which of those that are alike stays makes no difference
-	b.sale = slices.CompactFunc(b.sale, func(m, n machine) bool { return compare(m, n) == 0 })
+}
+
+// sellAlike says whether two families sell machines of the same room at the same cost.
+func (b *floor) sellAlike(f, g *family) bool {
+	same := func(m, n *blueprint) bool { return m.Cost == n.Cost && slices.Equal(m.offered, n.offered) }
+	return !b.market.daemonsByName && f.daemons.Equal(g.daemons) && slices.EqualFunc(b.wares[f], b.wares[g], same)
 }
 
 // likes numbers the families by what rows tell apart of them: which parties they admit, whether they are of a range, and
@@ -95,14 +105,14 @@ func (b *floor) offer(s *vendor) {
 	if s.sizes != nil {
 		offers = s.corners()
 	}
-	b.sale = slices.Grow(b.sale, len(offers))
 	for _, o := range offers {
-		if room := b.room(o); nonNegative(room) {
-			b.sale = append(b.sale, machine{o, room})
-			if !slices.Contains(b.families, o.family) {
-				b.families = append(b.families, o.family)
-			}
+		if !o.usable() && !nonNegative(b.room(o)) {
+			continue
 		}
+		if len(b.wares[o.family]) == 0 {
+			b.families = append(b.families, o.family)
+		}
+		b.wares[o.family] = append(b.wares[o.family], o)
 	}
 }
 

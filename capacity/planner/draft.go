@@ -23,9 +23,11 @@ type draft struct {
 	crowd   *assembly // nil where rules about other pods see none of these
 	plain   []int     // the batches that are not social
 	shelves []shelf
-	open    []shelf // of the machine being filled, scratch
-	quote   *quote  // of the tier that is looked at
-	taken   []int   // of each batch: what the machine being filled takes
+	open    []shelf  // of the machine being filled, scratch
+	quote   *quote   // of the tier that is looked at
+	taken   []int    // of each batch: what the machine being filled takes
+	carried []packed // by that machine, scratch
+	measure measure  // of its room, scratch
 }
 
 // lot is a number of machines that are alike and carry alike.

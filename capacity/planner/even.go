@@ -114,7 +114,7 @@ func (d *draft) restock() []shelf {
 func (d *draft) packEvenly(b *blueprint, free vector, first int, carried []packed) []packed {
 	open := d.restock()
 	carried = d.lead(b, first, free, carried)
-	m := d.newMeasure(b, free)
+	m := d.aim(b, free)
 	for {
 		var best int
 		if best, open = d.suits(m, open, b, free); best < 0 {
@@ -188,14 +188,17 @@ type measure struct {
 // leastRoom keeps a kind that is used up in the picture.
 const leastRoom = 0.01
 
-// newMeasure aims at a machine that is full of every kind that has a price. Of the others it aims at no more than its
+// aim aims at a machine that is full of every kind that has a price. Of the others it aims at no more than its
 // share of what is asked for, so that none of them runs out early.
-func (d *draft) newMeasure(b *blueprint, free vector) *measure {
-	m := &measure{part: make([]float64, len(d.kinds)), room: make([]float64, len(d.kinds)), focus: d.style.focus}
+func (d *draft) aim(b *blueprint, free vector) *measure {
+	m := &d.measure
+	if m.part == nil {
+		*m = measure{part: make([]float64, len(d.kinds)), room: make([]float64, len(d.kinds)), focus: d.style.focus}
+	}
 	rarest := 0.0
 	for k := range m.part {
 		room := float64(max(b.free[k], 0)) / d.quote.asked[k]
-		if room > 0 {
+		if m.part[k] = 0; room > 0 {
 			m.part[k] = 1 / room
 		}
 		m.room[k] = d.quote.left[k] * m.part[k]

@@ -18,7 +18,7 @@ func (d *draft) fill(b *blueprint, first int) (lot, policy.Offer) {
 	if d.crowd != nil {
 		d.begin(b, first)
 	}
-	l.packed = d.pack(b, free, first, nil)
+	l.packed = d.pack(b, free, first, d.carried[:0])
 	if small := d.shrink(b, free, l.packed); small != b {
 		l.blueprint = small
 		for k := range free {
@@ -29,6 +29,7 @@ func (d *draft) fill(b *blueprint, first int) (lot, policy.Offer) {
 	if d.crowd != nil && d.crowd.bin != nil {
 		l.place, l.machines = d.crowd.bin, 1
 	}
+	d.carried, l.packed = l.packed, slices.Clone(l.packed)
 	offer := policy.Offer{Cost: l.Cost, Idle: idle(l.blueprint, d.kinds, free)}
 	for i, p := range l.packed {
 		p.pods = d.taken[p.batch]

@@ -27,7 +27,11 @@ func (p *planner) orderOne(d *draft, l lot) bool {
 		return true
 	}
 	free, admits := d.inspect(claim, l)
-	all, create := true, capacity.Create{Claim: claim, Cost: l.Cost}
+	all, create, pods := true, capacity.Create{Claim: claim, Cost: l.Cost}, 0
+	for _, packed := range l.packed {
+		pods += packed.pods
+	}
+	create.Pods, claim.Spec.Reserved = make([]*capacity.Pod, 0, pods), make([]v1alpha1.PodReference, 0, pods)
 	for _, packed := range l.packed {
 		b := d.batches[packed.batch]
 		n := 0

@@ -37,13 +37,21 @@ type Place struct {
 func (s *Simulation) Arrive(c *capacity.Claim) *Place {
 	p := s.byNode[c.Node.Name]
 	if p == nil || p.Claim != c.Object {
-		p = &Place{Node: capacity.WithoutStartup(c.Node, c.Object.Spec.StartupTaints), Claim: c.Object}
+		p = &Place{Node: afterStart(c), Claim: c.Object}
 		p.Free = p.Node.Unreserved()
 		s.softTaints = s.softTaints || p.Node.Avoidable()
 		s.come(p)
 		s.note(move{place: p, n: 1})
 	}
 	return p
+}
+
+// afterStart is a machine as it will be once it has started.
+func afterStart(c *capacity.Claim) *capacity.Node {
+	if spec := &c.Node.Object.Spec; len(spec.Taints) == 0 && !spec.Unschedulable {
+		return c.Node
+	}
+	return capacity.WithoutStartup(c.Node, c.Object.Spec.StartupTaints)
 }
 
 // Model is a machine that could be bought, prepared once, so that opening many like it is cheap.

@@ -51,7 +51,7 @@ func New(v *capacity.View) *Simulation {
 	for _, n := range v.Nodes {
 		p := &Place{Node: n, Free: n.Free(), Classes: v.Classes}
 		if c := starting[n.Claim]; n.Stage != capacity.Open && c != nil {
-			p = &Place{Node: capacity.WithoutStartup(c.Node, c.Object.Spec.StartupTaints), Claim: c.Object}
+			p = &Place{Node: afterStart(c), Claim: c.Object}
 			p.Free = p.Node.Unreserved()
 		}
 		s.softTaints = s.softTaints || p.Node.Avoidable()

@@ -12,9 +12,17 @@ type Mark int
 
 // Mark remembers this moment.
 func (s *Simulation) Mark() Mark {
-	s.marked = true
+	if !s.marked {
+		s.marked, s.journal = true, make([]move, 0, min(movesForEach*len(s.view.Shortfalls), mostMovesAtOnce))
+	}
 	return Mark(len(s.journal))
 }
+
+// There is room for so many moves from the start: a plan makes some for each pod.
+const (
+	movesForEach    = 8
+	mostMovesAtOnce = 8192
+)
 
 // Rewind undoes everything since the mark, the newest first: what was put is taken, what was taken is put back, machines
 // that were opened since are gone. Their Place values must not be used any more. Cost: the number of moves undone.
