@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/test/e2e/stage"
@@ -87,21 +86,7 @@ func TestMusterKilledWhileMachinesAreGivenWhatTheyJoinWith(t *testing.T) {
 	s.Apply(pool)
 	replica := s.Place(stage.ReplicaOptions{Flags: []string{"--settle=1s"}})
 
-	known := sets.New[int]()
-	var pods []*corev1.Pod
-	for n, at := range steps {
-		caught := l.trap.lay(at)
-		pods = append(pods, s.Create(s.Pod(fmt.Sprintf("work-%d", n), stage.Resources("cpu", "3")))...)
-		l.killedAt(replica, at, caught)
-		took := s.AwaitRunning(soon, pods...)
-		tidied := s.Await(soon, "what it joined with to be gone", l.clean)
-		now := sets.KeySet(l.ours())
-		require.Len(t, now.Difference(known), 1, "one machine more after %s", at)
-		known = now
-		t.Logf("killed %s: the pod ran %s later, nothing was left after %s more", at, took.Round(100*time.Millisecond), tidied.Round(100*time.Millisecond))
-	}
-	s.WholeAndPaired()
-	l.sameIdentities()
+	l.madeThrough(replica, steps, l.clean)
 	for _, vm := range l.ours() {
 		require.Equal(t, "order=net0;scsi0", vm.Config["boot"])
 		require.Equal(t, "none,media=cdrom", vm.Config["ide2"])

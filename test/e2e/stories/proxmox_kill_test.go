@@ -45,20 +45,7 @@ func TestMusterKilledAroundEveryChangeOnProxmox(t *testing.T) {
 	s.Apply(pool)
 	replica := s.Place(stage.ReplicaOptions{Flags: []string{"--settle=1s"}})
 
-	known := sets.New[int]()
-	var pods []*corev1.Pod
-	for n, at := range creating {
-		caught := l.trap.lay(at)
-		pods = append(pods, s.Create(s.Pod(fmt.Sprintf("work-%d", n), stage.Resources("cpu", "3")))...)
-		l.killedAt(replica, at, caught)
-		took := s.AwaitRunning(soon, pods...)
-		now := sets.KeySet(l.ours())
-		require.Len(t, now.Difference(known), 1, "one machine more after %s", at)
-		known = now
-		t.Logf("killed %s: the pod ran %s later", at, took.Round(100*time.Millisecond))
-	}
-	s.WholeAndPaired()
-	l.sameIdentities()
+	pods := l.madeThrough(replica, creating, nil)
 
 	removing := killings(snare{method: http.MethodPost, suffix: "/status/stop"}, snare{method: http.MethodGet, suffix: "/status"},
 		snare{method: http.MethodDelete, suffix: ""})
@@ -82,6 +69,31 @@ func TestMusterKilledAroundEveryChangeOnProxmox(t *testing.T) {
 	require.NoError(t, s.Running(pods[len(removing):]...), "the others never noticed")
 	l.othersUntouched()
 	keepsSecret(s, replica, labCanary)
+}
+
+// madeThrough makes a pod for each of these moments, and kills Muster there: each pod runs, on one machine more. Settled, where there is
+// one, says what is not yet as it is to be after each of them.
+func (l *lab) madeThrough(replica *stage.Replica, moments []snare, settled func() error) (pods []*corev1.Pod) {
+	s := l.s
+	s.T.Helper()
+	known := sets.New[int]()
+	for n, at := range moments {
+		caught := l.trap.lay(at)
+		pods = append(pods, s.Create(s.Pod(fmt.Sprintf("work-%d", n), stage.Resources("cpu", "3")))...)
+		l.killedAt(replica, at, caught)
+		took := s.AwaitRunning(soon, pods...)
+		s.T.Logf("killed %s: the pod ran %s later", at, took.Round(100*time.Millisecond))
+		if settled != nil {
+			took = s.Await(soon, "nothing to be left of the making", settled)
+			s.T.Logf("nothing was left after %s more", took.Round(100*time.Millisecond))
+		}
+		now := sets.KeySet(l.ours())
+		require.Len(s.T, now.Difference(known), 1, "one machine more after %s", at)
+		known = now
+	}
+	s.WholeAndPaired()
+	l.sameIdentities()
+	return pods
 }
 
 // killedAt kills Muster when the request is held, and starts it again.
