@@ -39,7 +39,14 @@ type classKey struct {
 }
 
 // Class is the class of a pod.
-func (s *Simulation) Class(pod *capacity.Pod) *Class { return s.class(pod, s.rank(pod)) }
+func (s *Simulation) Class(pod *capacity.Pod) *Class {
+	c := s.byPod[pod]
+	if c == nil {
+		c = s.class(pod, s.rank(pod))
+		s.byPod[pod] = c
+	}
+	return c
+}
 
 func (s *Simulation) class(pod *capacity.Pod, rank int32) *Class {
 	others := s.topology()

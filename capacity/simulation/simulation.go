@@ -21,6 +21,7 @@ type Simulation struct {
 	byNode  map[string]*Place
 	sprung  []*Place // machines in flight and imagined ones, while they are there
 	classes map[classKey]*Class
+	byPod   map[*capacity.Pod]*Class // what Class answered
 	ids     int
 	journal []move
 	marked  bool
@@ -40,7 +41,7 @@ type Simulation struct {
 func New(v *capacity.View) *Simulation {
 	s := &Simulation{
 		view: v, places: make([]*Place, 0, len(v.Nodes)), byNode: make(map[string]*Place, len(v.Nodes)),
-		classes: map[classKey]*Class{},
+		classes: map[classKey]*Class{}, byPod: make(map[*capacity.Pod]*Class, len(v.Shortfalls)),
 	}
 	starting := map[string]*capacity.Claim{}
 	for _, c := range v.Claims {
