@@ -10,7 +10,8 @@ import (
 // that ask the same of the same nodes, until a node changes.
 func (l *Live) choose(p *Pod, offered []*entry, offer offer) (string, *refused) {
 	keeper, company := l.keeper(p.UID), l.companyFor(p)
-	own := len(l.claimed[keeper.claim]) > 0 || keeper.node != "" || company != nil || p.Daemon()
+	homebound := l.homebound(p.UID)
+	own := len(l.claimed[keeper.claim]) > 0 || keeper.node != "" || company != nil || homebound || p.Daemon()
 	if !own {
 		if known := l.refusals.find(p.Ask, offer, l.answers); known != nil {
 			return "", known
@@ -20,7 +21,7 @@ func (l *Live) choose(p *Pod, offered []*entry, offer offer) (string, *refused) 
 	whys, table := l.whys[:0], l.opinions.of(p.Ask, l.seats.made)
 	for _, e := range offered {
 		o, why := l.judge(p, e, table, keeper)
-		if why == (Reason{}) && !p.Daemon() && company.bars(e, keeper.is(e)) {
+		if why == (Reason{}) && !p.Daemon() && (company.bars(e, keeper.is(e)) || homebound && l.isNew(e)) {
 			why = Reason{Code: CodeReserved}
 		}
 		whys = append(whys, why)

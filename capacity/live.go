@@ -73,7 +73,7 @@ type Live struct {
 	shy       int                     // those of them, and of the unasked holds, that keep others off by more than room: see companyFor
 	keeping   map[*entry]bool         // nodes that keep room
 	arrivals  map[string]*arrival     // machines on their way that keep room, by claim
-	wary      int                     // pods that wait and keep others off by more than room
+	wary      int                     // pods that wait and are shy
 	took      map[types.UID][]string  // see Claim.Took, by claim
 	templates map[string]*Template    // by pool
 	moves     uint64                  // of pods: how often one came to stand somewhere, or left

@@ -43,7 +43,7 @@ func (a *arrival) read(l *Live) {
 	}
 }
 
-// countWary counts a pod that waits and keeps others off by more than room, or no longer where n is -1.
+// countWary counts a pod that waits and is shy, or no longer where n is -1.
 func (l *Live) countWary(p *Pod, n int) {
 	if p != nil && p.Pending() && p.shy() {
 		l.wary += n
@@ -86,4 +86,34 @@ func (r *rivals) considerArrivals() {
 func (l *Live) planned(uid types.UID) bool {
 	s := l.ledger.byPod[uid]
 	return s != nil && s.Planned
+}
+
+// homebound says whether a pod is the last for which a machine on its way comes, while pods wait that have rules about others:
+// it leaves the room on other machines that have just come to pods that have none. Rules kept that room from it in the plan,
+// and what let it in since is no reason for its own machine to stay empty.
+func (l *Live) homebound(uid types.UID) bool {
+	if l.wary == 0 || l.expected[uid] != "" {
+		return false
+	}
+	claim := l.claims.keeper(uid)
+	return claim != nil && InFlight(claim) && l.awaitedByOne(claim)
+}
+
+// awaitedByOne says whether a claim keeps room for no more than one pod by now.
+func (l *Live) awaitedByOne(claim *v1alpha1.NodeClaim) bool {
+	pods := 0
+	for _, ref := range claim.Spec.Reserved {
+		if p := l.pods[ref.UID]; p != nil && l.waitsFor(p, claim) {
+			if pods++; pods > 1 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isNew says whether a node came for pods whose time to take its room is not over.
+func (l *Live) isNew(e *entry) bool {
+	claim := l.claims.byName[e.Claim]
+	return claim != nil && len(claim.Spec.Reserved) > 0 && !l.claims.expired[claim.UID]
 }

@@ -299,3 +299,33 @@ func TestAMachineOnItsWayCountsOnce(t *testing.T) {
 		})
 	}
 }
+
+// Two machines were ordered together, and the first has come. The only pod of the second would find room on it.
+func TestTheLastPodOfAMachineOnTheWayLeavesTheRoomOnNewMachinesToOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*scene)
+		want   string
+	}{
+		"while pods wait that have rules":     {func(*scene) {}, ""},
+		"not where none has":                  {func(s *scene) { s.ForgetPod("shy") }, "first"},
+		"not once the others' time is over":   {func(s *scene) { s.Expire(object.Start.Add(ReservationTTL)) }, "first"},
+		"not where its machine does not come": {func(s *scene) { s.ForgetClaim("two", "uid-two") }, "first"},
+		"not where a plan sends it there":     {func(s *scene) { s.Expect(sent(map[types.UID]string{"last": "first"})) }, "first"},
+		"not where its machine has other pods": {func(s *scene) {
+			s.SetClaim(object.InState(object.Claim("two", "", "last", "shy"), v1alpha1.ClaimJoining))
+		}, "first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := companyScene(object.Pod("elsewhere", "cpu", "1"))
+			last := object.Pod("last", "cpu", "1")
+			s.pods(object.Unscheduled(last, corev1.PodReasonUnschedulable), object.Unscheduled(object.Pod("one", "cpu", "1"), corev1.PodReasonUnschedulable),
+				object.Unscheduled(onPort(object.Pod("shy", "cpu", "1"), 80), corev1.PodReasonUnschedulable))
+			s.SetClaim(object.Claim("one", "first", "one"))
+			s.SetClaim(object.InState(object.Claim("two", "", "last"), v1alpha1.ClaimJoining))
+			require.Equal(t, "third", s.place(last, "first", "third").Node, "another node is not meant")
+			s.release("last")
+			c.change(s)
+			require.Equal(t, c.want, s.place(last, "first").Node)
+		})
+	}
+}
