@@ -79,7 +79,7 @@ func (w *Wire) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	if w.Gate == nil {
 		return w.send(req)
 	}
-	if err := w.Gate(req, func() error { resp, err = w.send(req); return err }); err != nil {
+	if err := w.Gate(req, func() error { resp, err = w.send(req); return err }); err != nil { //nolint:bodyclose // it is the caller's, or closed below
 		if resp != nil {
 			_ = resp.Body.Close()
 		}
