@@ -446,10 +446,10 @@ const ReleaseStop = "Stop"
 type NodePoolStatus struct {
 	// nodes is the number of Ready nodes.
 	// +optional
-	Nodes int32 `json:"nodes,omitempty"`
+	Nodes int32 `json:"nodes"`
 	// inFlight is the number of claims on their way to Ready.
 	// +optional
-	InFlight int32 `json:"inFlight,omitempty"`
+	InFlight int32 `json:"inFlight"`
 	// conditions: Ready says whether the pool can grow, and why not; Braked says for which pods it buys nothing because
 	// its machines came up in vain.
 	// +listType=map
