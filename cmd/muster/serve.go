@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/extender"
@@ -146,10 +147,11 @@ func (f *serveFlags) validate() error {
 	if err := f.batch.Validate(); err != nil {
 		return fmt.Errorf("--batch-idle, --batch-max: %w", err)
 	}
-	for flag, value := range map[string]string{"--scheduler-lease": f.schedulerLease, "--lease": f.lease} {
-		if _, err := namespacedName(value); err != nil {
-			return fmt.Errorf("%s %q: %w", flag, value, err)
-		}
+	if _, err := namespacedName(f.schedulerLease); err != nil {
+		return fmt.Errorf("--scheduler-lease %q: %w", f.schedulerLease, err)
+	}
+	if _, err := namespacedName(f.lease); err != nil {
+		return fmt.Errorf("--lease %q: %w", f.lease, err)
 	}
 	return nil
 }
@@ -196,10 +198,11 @@ func (f *serveFlags) schedulers() capacity.Schedulers {
 	return capacity.Schedulers{Place: sets.New(f.place...), Guard: sets.New(f.guard...)}
 }
 
+// namespacedName reads what an object of the API can be called.
 func namespacedName(s string) (types.NamespacedName, error) {
-	namespace, name, ok := strings.Cut(s, "/")
-	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return types.NamespacedName{}, fmt.Errorf("use namespace/name")
+	namespace, name, _ := strings.Cut(s, "/")
+	if len(validation.IsDNS1123Label(namespace))+len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return types.NamespacedName{}, errors.New("use namespace/name, in lower case letters, digits and dashes")
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }

@@ -25,6 +25,8 @@ func TestMain(m *testing.M) {
 
 func TestServeRefusesFlagsBeforeItReachesAnybody(t *testing.T) {
 	for flags, want := range map[string]string{
+		"--lease=x y/z":                `--lease "x y/z": use namespace/name`,
+		"--scheduler-lease=muster":     `--scheduler-lease "muster": use namespace/name`,
 		"--place-scheduler=":           "--place-scheduler and --guard-scheduler are both empty",
 		"--guard-scheduler=a,":         "the name of a scheduler is empty",
 		"--tls-cert-file=cert.pem":     "--tls-cert-file, --tls-private-key-file, --client-ca-file: a TLS certificate and its private key belong together",

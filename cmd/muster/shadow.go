@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/muster-sh/muster/api/manifest"
+	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/kube"
 	"github.com/muster-sh/muster/capacity/shadow"
@@ -101,7 +104,7 @@ func newShadowProgram(f serveFlags, config *rest.Config, log *slog.Logger) (*sha
 	if p.feed, err = kube.NewFeed(p.config, scheme, p.live); err != nil {
 		return nil, err
 	}
-	if err := p.readPools(); err != nil {
+	if err := p.readPools(selectors); err != nil {
 		return nil, err
 	}
 	p.shadow = &shadow.Shadow{
@@ -114,8 +117,8 @@ func newShadowProgram(f serveFlags, config *rest.Config, log *slog.Logger) (*sha
 	return p, nil
 }
 
-// readPools takes pools from files instead of the cluster.
-func (p *shadowProgram) readPools() error {
+// readPools takes pools from files instead of the cluster. Selectors must be for one of them.
+func (p *shadowProgram) readPools(selectors []shadow.Selector) error {
 	if len(p.flags.shadow.pools) == 0 {
 		return nil
 	}
@@ -123,10 +126,19 @@ func (p *shadowProgram) readPools() error {
 	if err != nil {
 		return fmt.Errorf("--shadow-pools: %w", err)
 	}
+	for _, s := range selectors {
+		if !hasPool(run.pools.Pools, s.Pool) {
+			return fmt.Errorf("--shadow-nodes: no NodePool %q in %s", s.Pool, strings.Join(p.flags.shadow.pools, ", "))
+		}
+	}
 	saved := savedCluster{pools: run.pools, cluster: &manifest.Cluster{}}
 	saved.takePools(p.live)
 	p.feed.Apart = true
 	return nil
+}
+
+func hasPool(pools []*v1alpha1.NodePool, name string) bool {
+	return slices.ContainsFunc(pools, func(p *v1alpha1.NodePool) bool { return p.Name == name })
 }
 
 func (p *shadowProgram) report() shadow.Report { return p.shadow.Report(time.Now()) }
@@ -142,6 +154,12 @@ func (p *shadowProgram) run(ctx context.Context) error {
 func (p *shadowProgram) look(ctx context.Context) error {
 	if p.awaitWatches(ctx) {
 		p.log.Info("watches are in: looking, and changing nothing")
+		pools := p.live.View().Pools
+		for _, s := range p.shadow.Nodes {
+			if !hasPool(pools, s.Pool) {
+				p.log.Warn("--shadow-nodes is for a NodePool that is not there", "pool", s.Pool)
+			}
+		}
 		p.shadow.Run(ctx)
 	}
 	return nil

@@ -199,6 +199,14 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
+func TestAShadowOfAPoolThatIsNotInItsFilesIsRefused(t *testing.T) {
+	pools := filepath.Join(t.TempDir(), "pools.yaml")
+	require.NoError(t, os.WriteFile(pools, fmt.Appendf(nil, shadowPools, "https://127.0.0.1:1"), 0o600))
+	f := shadowFlagsOf(t, "--shadow-pools="+pools, "--shadow-nodes=generel=tier=batch")
+	_, err := newShadowProgram(f, &rest.Config{Host: "http://127.0.0.1:1"}, slog.New(slog.DiscardHandler))
+	require.ErrorContains(t, err, `--shadow-nodes: no NodePool "generel" in `+pools)
+}
+
 func TestShadowFlagsThatMakeNoSenseAreRefused(t *testing.T) {
 	for _, c := range [][]string{
 		{"--shadow-nodes=general=a"}, {"--shadow-pools=x.yaml"}, {"--shadow", "--shadow-nodes=general"},
