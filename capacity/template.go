@@ -32,15 +32,15 @@ func TemplateHash(pool *v1alpha1.NodePool) string {
 type Template struct {
 	// Hash is the TemplateHash.
 	Hash string
-
-	uid        types.UID
-	generation int64
 	// Goods are what each of the fixed shapes says, in their order.
 	Goods []*Good
 	// ByCost is where they stand, the cheapest first.
 	ByCost []int
-	// Lines has the first of each line: shapes that differ in amounts only.
+	// Lines has the first shape of each line.
 	Lines []int
+
+	uid        types.UID
+	generation int64
 }
 
 func newTemplate(p *v1alpha1.NodePool) *Template {

@@ -44,6 +44,7 @@ func (s *vendor) stock(t *capacity.Template) {
 	s.fixed = slices.DeleteFunc(fixed, func(b *blueprint) bool { return b == nil })
 }
 
+// drawnAtOnce is for how many blueprints memory is taken at a time: a pool may have hundreds, and most plans draw few.
 const drawnAtOnce = 64
 
 // sum is what all pods that wait ask for together.
