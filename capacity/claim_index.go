@@ -1,13 +1,12 @@
 package capacity
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // multimap keeps the few values of a key in no order. An empty key has none.
@@ -54,8 +53,8 @@ func (x *claimIndex) put(c *v1alpha1.NodeClaim) {
 	x.version++
 	x.byName[c.Name] = c
 	x.byProvider.put(c.Status.ProviderID, c)
-	x.byUUID.put(strings.ToLower(c.Status.SystemUUID), c)
-	x.byNode.put(expectedNode(c), c)
+	x.byUUID.put(identity.UUID(c.Status.SystemUUID), c)
+	x.byNode.put(identity.NodeName(c), c)
 	for _, ref := range c.Spec.Reserved {
 		x.byPod.put(ref.UID, c)
 	}
@@ -65,23 +64,20 @@ func (x *claimIndex) drop(c *v1alpha1.NodeClaim) {
 	x.version++
 	delete(x.byName, c.Name)
 	x.byProvider.drop(c.Status.ProviderID, c)
-	x.byUUID.drop(strings.ToLower(c.Status.SystemUUID), c)
-	x.byNode.drop(expectedNode(c), c)
+	x.byUUID.drop(identity.UUID(c.Status.SystemUUID), c)
+	x.byNode.drop(identity.NodeName(c), c)
 	for _, ref := range c.Spec.Reserved {
 		x.byPod.drop(ref.UID, c)
 	}
 }
 
-// expectedNode is the name of the Node that registered, before that the claim's.
-func expectedNode(c *v1alpha1.NodeClaim) string { return cmp.Or(c.Status.NodeName, c.Name) }
-
-// of finds a node's claim by the rules of lifecycle.Match: provider ID, then system UUID, then name. A weaker likeness
+// of finds a node's claim by the rules of identity.Match: provider ID, then system UUID, then name. A weaker likeness
 // counts only where nothing stronger speaks against it, and where two claims fit, none does.
 func (x *claimIndex) of(e *entry) *v1alpha1.NodeClaim {
 	id := e.Object.Spec.ProviderID
 	otherID := func(c *v1alpha1.NodeClaim) bool { return differ(c.Status.ProviderID, id) }
 	otherMachine := func(c *v1alpha1.NodeClaim) bool {
-		return otherID(c) || differ(strings.ToLower(c.Status.SystemUUID), e.uuid)
+		return otherID(c) || differ(identity.UUID(c.Status.SystemUUID), e.uuid)
 	}
 	if fit := x.byProvider[id]; len(fit) > 0 {
 		return only(fit)

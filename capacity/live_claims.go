@@ -3,13 +3,13 @@ package capacity
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // SetClaim takes in a claim. An older version than the one known changes nothing: a claim just written is taken in at
@@ -78,10 +78,10 @@ func (l *Live) collectNodes(into map[*entry]bool, c *v1alpha1.NodeClaim) {
 	for _, e := range l.byProvider[c.Status.ProviderID] {
 		into[e] = true
 	}
-	for _, e := range l.byUUID[strings.ToLower(c.Status.SystemUUID)] {
+	for _, e := range l.byUUID[identity.UUID(c.Status.SystemUUID)] {
 		into[e] = true
 	}
-	if e := l.nodes[expectedNode(c)]; e != nil && e.Object != nil {
+	if e := l.nodes[identity.NodeName(c)]; e != nil && e.Object != nil {
 		into[e] = true
 	}
 }

@@ -3,7 +3,6 @@ package capacity
 import (
 	"maps"
 	"reflect"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/amount"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // entry is a node with everything counted against it. An entry whose Object is nil is a name that pods are bound to or
@@ -18,7 +18,7 @@ import (
 type entry struct {
 	Node
 	since time.Time // when the Node was first seen
-	uuid  string    // status.nodeInfo.systemUUID in lower case
+	uuid  string    // status.nodeInfo.systemUUID as identity.UUID compares it
 	pods  map[types.UID]*Pod
 	holds map[types.UID]*hold
 	reservations
@@ -85,7 +85,7 @@ func (l *Live) SetNode(node *corev1.Node, now time.Time) {
 	defer l.mu.Unlock()
 	e := l.entry(node.Name)
 	slim, allocatable := slimNode(node), amount.Of(node.Status.Allocatable)
-	uuid := strings.ToLower(node.Status.NodeInfo.SystemUUID)
+	uuid := identity.UUID(node.Status.NodeInfo.SystemUUID)
 	if e.Object != nil && e.uuid == uuid && e.Allocatable.Equal(allocatable) && sameNode(e.Object, slim) {
 		return
 	}

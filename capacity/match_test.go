@@ -13,7 +13,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
-	"github.com/muster-sh/muster/capacity/lifecycle"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // Two parts of the program say whose a node is; they must never disagree.
@@ -39,7 +39,7 @@ func TestLiveMatchesNodesToClaimsAsTheLifecycleDoes(t *testing.T) {
 		for _, i := range by.Perm(len(claims)) {
 			live.SetClaim(claims[i])
 		}
-		want, _ := lifecycle.Match(claims, node)
+		want, _ := identity.Match(claims, node)
 		if want == nil {
 			require.Empty(t, live.View().Nodes[0].Claim, "seed %d", seed)
 			continue

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // ID is a backend's own name of a machine.
@@ -75,6 +76,10 @@ type Machine struct {
 	SystemUUID string
 	// NodeName is set when the backend decides the node's name.
 	NodeName string
+	// Identity is the machine as its backend tells it apart from others at the time of the call.
+	Identity v1alpha1.MachineIdentity
+	// NeverStarted says that the backend never asked for this machine's power for this claim, and that giving it back does not either.
+	NeverStarted bool
 	// Host, Rack and Zone are where it runs; empty where that is not known.
 	Host    string
 	Rack    string
@@ -106,7 +111,10 @@ type Provider interface {
 	// again until it answers ErrNotFound: each call does what comes next (stop, prove it, destroy). It verifies that the
 	// machine carries our mark and the claim's UID before it touches it, and returns ErrRefused if not. ErrNotFound means
 	// that the claim has no machine any more, after a complete look.
-	Delete(ctx context.Context, m Machine) error
+	// The proof is spent with the first request that changes anything; without one that covers this machine and attempt the call
+	// changes nothing and returns what Spend says. The backend compares the machine's identity with the proof's once more at that
+	// request.
+	Delete(ctx context.Context, m Machine, p gate.Proof) error
 
 	// Stop has a running machine go off and leaves all else as it is: its disks, its identity, its claim. Where its operating
 	// system can be asked, it is asked to shut down first, since the disks are used again; after a time of the backend's own its
@@ -117,7 +125,8 @@ type Provider interface {
 	// it again: both together are a restart, and each step of it can be repeated. It verifies what Delete verifies.
 	// ErrNotFound as for Delete; ErrBusy means that it is being made or given back; ErrRefused also that these machines can
 	// not be switched off from outside. Neither touched it. After ErrUnknown it is called again.
-	Stop(ctx context.Context, m Machine) (Machine, error)
+	// It wants a proof as Delete does.
+	Stop(ctx context.Context, m Machine, p gate.Proof) (Machine, error)
 
 	// Check tries what the verbs need (reach, credentials, permissions, templates, room) and changes nothing. It may be
 	// called at any time and returns when it is done. What is wrong is a Finding; it has no error of its own.

@@ -10,6 +10,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/control"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 	"github.com/muster-sh/muster/provider/sim"
 )
 
@@ -88,13 +89,13 @@ func (c *counted) List(ctx context.Context) ([]provider.Machine, error) {
 }
 
 // Delete passes on.
-func (c *counted) Delete(ctx context.Context, m provider.Machine) error {
-	return c.inner.Delete(ctx, m)
+func (c *counted) Delete(ctx context.Context, m provider.Machine, p gate.Proof) error {
+	return c.inner.Delete(ctx, m, p)
 }
 
 // Stop passes on.
-func (c *counted) Stop(ctx context.Context, m provider.Machine) (provider.Machine, error) {
-	return c.inner.Stop(ctx, m)
+func (c *counted) Stop(ctx context.Context, m provider.Machine, p gate.Proof) (provider.Machine, error) {
+	return c.inner.Stop(ctx, m, p)
 }
 
 // Check passes on.

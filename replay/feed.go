@@ -14,6 +14,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // feed tells a view what the API server holds, first all of it, then every change in order; and it finds nodes for
@@ -121,7 +122,7 @@ func (f *feed) Candidates(name, providerID, systemUUID string) []*corev1.Node {
 	var found []*corev1.Node
 	for _, n := range f.nodes {
 		if name != "" && n.Name == name || providerID != "" && n.Spec.ProviderID == providerID ||
-			systemUUID != "" && strings.EqualFold(n.Status.NodeInfo.SystemUUID, systemUUID) {
+			identity.UUID(systemUUID) != "" && identity.UUID(n.Status.NodeInfo.SystemUUID) == identity.UUID(systemUUID) {
 			found = append(found, n)
 		}
 	}

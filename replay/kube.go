@@ -16,6 +16,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // kube is the api as the loops write to it: versions are compared, finalizers keep what is deleted, a write that changes
@@ -140,6 +141,15 @@ func (k *kube) Claims(context.Context) ([]*v1alpha1.NodeClaim, error) {
 	return claims, nil
 }
 
+// Nodes reads every Node, by name.
+func (k *kube) Nodes(context.Context) ([]*corev1.Node, error) {
+	nodes := make([]*corev1.Node, 0, len(k.nodes))
+	for _, name := range slices.Sorted(maps.Keys(k.nodes)) {
+		nodes = append(nodes, k.nodes[name])
+	}
+	return nodes, nil
+}
+
 // UpdateNode stores metadata and spec of a Node on the version that was read.
 func (k *kube) UpdateNode(_ context.Context, from, to *corev1.Node) error {
 	old := k.nodes[from.Name]
@@ -159,7 +169,10 @@ func (k *kube) UpdateNode(_ context.Context, from, to *corev1.Node) error {
 }
 
 // DeleteNode removes the Node with this UID.
-func (k *kube) DeleteNode(_ context.Context, name string, uid types.UID) error {
+func (k *kube) DeleteNode(_ context.Context, name string, uid types.UID, p gate.Proof) error {
+	if err := p.SpendNode(name, k.agenda.now); err != nil {
+		return err
+	}
 	old := k.nodes[name]
 	switch {
 	case old == nil:

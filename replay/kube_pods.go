@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // Pod reads a pod by its name.
@@ -31,7 +32,14 @@ func (k *kube) PodsOn(_ context.Context, node string) ([]corev1.Pod, error) {
 }
 
 // Evict has this very pod stopped.
-func (k *kube) Evict(ctx context.Context, ref v1alpha1.PodReference) error {
+func (k *kube) Evict(ctx context.Context, ref v1alpha1.PodReference, p gate.Proof) error {
+	if err := p.CoversPod(ref.UID, k.agenda.now, gate.Evict, gate.Preempt); err != nil {
+		return err
+	}
+	return k.leave(ctx, ref)
+}
+
+func (k *kube) leave(ctx context.Context, ref v1alpha1.PodReference) error {
 	p, err := k.thisPod(ctx, ref)
 	if err != nil {
 		return err
@@ -41,8 +49,11 @@ func (k *kube) Evict(ctx context.Context, ref v1alpha1.PodReference) error {
 }
 
 // DeletePod has this very pod stopped: there are no budgets here.
-func (k *kube) DeletePod(ctx context.Context, ref v1alpha1.PodReference) error {
-	return k.Evict(ctx, ref)
+func (k *kube) DeletePod(ctx context.Context, ref v1alpha1.PodReference, p gate.Proof) error {
+	if err := p.CoversPod(ref.UID, k.agenda.now, gate.DeletePod); err != nil {
+		return err
+	}
+	return k.leave(ctx, ref)
 }
 
 func (k *kube) thisPod(ctx context.Context, ref v1alpha1.PodReference) (*corev1.Pod, error) {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"k8s.io/apimachinery/pkg/types"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/gate/gatetest"
 )
 
 func newTestKube() (*kube, *[]change) {
@@ -79,8 +82,13 @@ func TestNodesAreWrittenOnTheVersionThatWasRead(t *testing.T) {
 	require.True(t, k.nodes["n"].Spec.Unschedulable)
 	require.Empty(t, k.nodes["n"].Status.Phase, "the status is the kubelet's")
 	require.True(t, apierrors.IsConflict(k.UpdateNode(t.Context(), read, want)))
-	require.True(t, apierrors.IsNotFound(k.DeleteNode(t.Context(), "m", read.UID)))
-	require.True(t, apierrors.IsConflict(k.DeleteNode(t.Context(), "n", "another")))
+	gone := func(name string, uid types.UID) error {
+		proof := gatetest.Proof(t, gate.DeleteNode, gate.Subject{Node: name}, gate.Identity{}, k.agenda.now)
+		return k.DeleteNode(t.Context(), name, uid, proof)
+	}
+	require.True(t, apierrors.IsNotFound(gone("m", read.UID)))
+	require.True(t, apierrors.IsConflict(gone("n", "another")))
+	require.ErrorIs(t, k.DeleteNode(t.Context(), "n", read.UID, gate.Proof{}), gate.ErrNoProof)
 }
 
 func TestConditionsHaveWholeSeconds(t *testing.T) {
@@ -98,7 +106,7 @@ func TestConditionsHaveWholeSeconds(t *testing.T) {
 	require.Len(t, *changes, before+1)
 	ref.UID = "another"
 	require.True(t, apierrors.IsConflict(k.SetPodCondition(t.Context(), ref, c)))
-	require.True(t, apierrors.IsConflict(k.Evict(t.Context(), ref)))
+	require.True(t, apierrors.IsConflict(k.Evict(t.Context(), ref, gatetest.Pods(t, gate.Evict, "n", k.agenda.now, ref.UID))))
 }
 
 func TestTakenPodNamesAreNumbered(t *testing.T) {

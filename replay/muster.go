@@ -76,9 +76,10 @@ func newMuster(p parts, batch policy.Batch) *muster {
 		Timeout: time.Hour, // of the wall clock: a replay on a slow computer must not end otherwise
 	})
 	teller := &control.Teller{Kube: p.kube, Log: p.log, Burst: tellBurst, Every: tellEvery}
-	m.claims = &control.Claims{Live: m.live, Kube: p.kube, Nodes: m.feed, Backends: p.backends, Log: p.log, Now: now, Cluster: cluster, Settled: m.settled}
+	gate := &control.Gate{Live: m.live, Kube: p.kube, Backends: p.backends, Log: p.log, Cluster: cluster, Now: now}
+	m.claims = &control.Claims{Live: m.live, Kube: p.kube, Nodes: m.feed, Backends: p.backends, Log: p.log, Now: now, Cluster: cluster, Gate: gate, Settled: m.settled}
 	preemptor := &control.Preemptor{
-		Live: m.live, Kube: p.kube, Teller: teller, Log: p.log, Most: preempts, Settled: m.settled,
+		Live: m.live, Kube: p.kube, Teller: teller, Log: p.log, Most: preempts, Gate: gate, Settled: m.settled,
 	}
 	release := &control.Reaper{Live: m.live, Kube: p.kube, Log: p.log, Decide: p.decide}
 	planner := &control.Planner{
@@ -87,7 +88,7 @@ func newMuster(p parts, batch policy.Batch) *muster {
 	holds := &control.Holds{Live: m.live, Kube: p.kube, Log: p.log, Age: holdAge}
 	providers := &control.Providers{
 		Live: m.live, Kube: p.kube, Backends: p.backends, Log: p.log, Machines: p.machines,
-		Keeper: &control.Keeper{Live: m.live, Kube: p.kube, Nodes: m.feed, Backends: p.backends, Log: p.log, Cluster: cluster},
+		Keeper: &control.Keeper{Live: m.live, Kube: p.kube, Nodes: m.feed, Backends: p.backends, Log: p.log, Cluster: cluster, Gate: gate},
 	}
 	m.feed.list()
 	m.loop(m.live.Changed(), planner.Tick)

@@ -210,6 +210,10 @@ type HostStatus struct {
 	// systemUUID is what the BMC says.
 	// +optional
 	SystemUUID string `json:"systemUUID,omitempty"`
+	// identity is what the machine was when its interface was first asked. No later reading changes it: what contradicts it is another
+	// machine, and is not switched.
+	// +optional
+	Identity *MachineIdentity `json:"identity,omitempty"`
 
 	// claim is the NodeClaim that has this host, released the last one that had it.
 	// +optional
@@ -271,6 +275,11 @@ type HostClaim struct {
 	Cluster types.UID `json:"cluster,omitempty"`
 	// +optional
 	Pool string `json:"pool,omitempty"`
+	// nodeName and nodeUID are the Node that registered for the claim.
+	// +optional
+	NodeName string `json:"nodeName,omitempty"`
+	// +optional
+	NodeUID types.UID `json:"nodeUID,omitempty"`
 	// at is when the host was claimed.
 	At metav1.MicroTime `json:"at"`
 }

@@ -23,6 +23,9 @@ const (
 	// that happen once for each Node object: startup taints that were taken off stay off.
 	RegisteredAnnotation = "muster.sh/registered"
 
+	// ProviderAnnotation on a Node names the Provider that made its machine: only that one can prove that the machine is gone.
+	ProviderAnnotation = "muster.sh/provider"
+
 	// DoNotReleaseAnnotation on a NodeClaim or its Node, set to "true", keeps the machine; on a Pod, the pod where it is.
 	DoNotReleaseAnnotation = "muster.sh/do-not-release"
 

@@ -221,6 +221,9 @@ const (
 	ConditionDraining    = "Draining"
 	ConditionReleased    = "Released"
 	ConditionRestarting  = "Restarting" // set with the first restart
+
+	// ConditionReleaseBlocked says that the gate refuses to destroy the machine, and why. It is set with the first refusal.
+	ConditionReleaseBlocked = "ReleaseBlocked"
 )
 
 // NodeClaimStatus is what Muster knows of a machine.
@@ -245,6 +248,10 @@ type NodeClaimStatus struct {
 	// systemUUID is what the Node's status.nodeInfo.systemUUID will be.
 	// +optional
 	SystemUUID string `json:"systemUUID,omitempty"`
+	// identity is what the machine was when it was first proven to be this claim's. No later reading changes it: what contradicts it is
+	// another machine.
+	// +optional
+	Identity *MachineIdentity `json:"identity,omitempty"`
 	// host, rack and zone are where the machine runs.
 	// +optional
 	Host string `json:"host,omitempty"`
@@ -259,6 +266,9 @@ type NodeClaimStatus struct {
 	// nodeName is the Node that registered for this machine.
 	// +optional
 	NodeName string `json:"nodeName,omitempty"`
+	// nodeUID is the UID of that Node.
+	// +optional
+	NodeUID types.UID `json:"nodeUID,omitempty"`
 
 	// attempts counts launches.
 	// +optional
@@ -308,6 +318,30 @@ type NodeClaimStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// MachineIdentity is what tells one machine from every other one. Empty fields are not known.
+type MachineIdentity struct {
+	// id is the provider's own name of the machine: a VM's number, a Host's UID.
+	// +optional
+	ID string `json:"id,omitempty"`
+	// name is the machine's name at the provider.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// systemUUID is the SMBIOS UUID.
+	// +optional
+	SystemUUID string `json:"systemUUID,omitempty"`
+	// address is the BMC's, and system what the BMC calls the machine.
+	// +optional
+	Address string `json:"address,omitempty"`
+	// +optional
+	System string `json:"system,omitempty"`
+	// serial is the serial number of the machine or its board.
+	// +optional
+	Serial string `json:"serial,omitempty"`
+	// mac is that of the interface that magic packets are sent to.
+	// +optional
+	MAC string `json:"mac,omitempty"`
 }
 
 // NodeClaimList is a list of NodeClaims.

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -17,6 +18,8 @@ import (
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/lifecycle"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // Claims takes NodeClaims through their life. One claim is reconciled by one goroutine at a time; the caller sees to it.
@@ -26,6 +29,8 @@ type Claims struct {
 	Nodes    NodeFinder
 	Backends Backends
 	Log      *slog.Logger
+	// Gate permits what cannot be taken back.
+	Gate *Gate
 	// Cluster is part of the mark on every machine that is made: the UID of the namespace kube-system.
 	Cluster types.UID
 	// Now is read before and after calls to a provider, which may take long.
@@ -37,7 +42,7 @@ type Claims struct {
 
 	mu       sync.Mutex
 	progress map[types.UID]*progress
-	index    *lifecycle.Index
+	index    *identity.Index
 	indexed  uint64
 }
 
@@ -85,9 +90,11 @@ type heard struct {
 	outcome *lifecycle.Outcome
 	pods    []corev1.Pod
 	looked  bool
+	refused *gate.Refusal // by the gate
+	proven  bool          // to it
 }
 
-func (h heard) anything() bool { return h.outcome != nil || h.looked }
+func (h heard) anything() bool { return h.outcome != nil || h.looked || h.refused != nil }
 
 // Forget drops what is remembered of a claim that is gone.
 func (r *Claims) Forget(uid types.UID) {
@@ -111,13 +118,18 @@ func (r *Claims) remember(uid types.UID) *progress {
 }
 
 func (r *Claims) observe(claim *v1alpha1.NodeClaim, p *progress, h heard) lifecycle.Observed {
-	o := lifecycle.Observed{Machine: p.machine, Outcome: h.outcome, Asked: p.asked, PodsFresh: h.looked}
-	o.Node, o.NodeBy = r.node(claim)
+	o := lifecycle.Observed{Machine: p.machine, Outcome: h.outcome, Asked: p.asked, PodsFresh: h.looked,
+		Refused: h.refused, Proven: h.proven}
+	found := r.nodes(claim)
+	o.Node, o.NodeBy = r.node(claim, found)
 	o.Unheard = claim.Status.State == v1alpha1.ClaimDraining && (r.Settled != nil && r.Settled() != nil || r.Live.Unheard(r.Now()))
 	if o.Node == nil {
 		return o
 	}
-	pods := r.Live.Occupants(o.Node.Name)
+	var pods []*capacity.Pod
+	for _, f := range found { // what runs under another name of the machine keeps it, too
+		pods = append(pods, r.Live.Occupants(f.Node.Name)...)
+	}
 	if h.looked {
 		pods = unite(pods, h.pods)
 	}
@@ -155,31 +167,44 @@ func unite(known []*capacity.Pod, read []corev1.Pod) []*capacity.Pod {
 	return known
 }
 
-// node finds the Node that matches a claim, and this claim only.
-func (r *Claims) node(claim *v1alpha1.NodeClaim) (*corev1.Node, lifecycle.How) {
+// nodes finds all Nodes that could be a claim's machine.
+func (r *Claims) nodes(claim *v1alpha1.NodeClaim) []identity.Candidate {
 	st := &claim.Status
-	name := st.NodeName
-	if name == "" {
-		name = claim.Name
-	}
+	claims, _ := r.Live.Claims()
+	return identity.Candidates(claim, claims, r.Nodes.Candidates(identity.NodeName(claim), st.ProviderID, st.SystemUUID))
+}
+
+// node finds the Node that matches a claim, and this claim only. Of several that are equally like it, one that is Ready is it, then
+// the one that is on record, then the newest: a renamed host registers anew and leaves its old Node behind.
+func (r *Claims) node(claim *v1alpha1.NodeClaim, found []identity.Candidate) (*corev1.Node, identity.How) {
 	index := r.claimIndex()
 	var best *corev1.Node
-	how := lifecycle.NoMatch
-	for _, node := range r.Nodes.Candidates(name, st.ProviderID, st.SystemUUID) {
-		c, by := index.Match(node)
-		if c != nil && c.UID == claim.UID && by > how {
-			best, how = node, by
+	how := identity.NoMatch
+	for _, f := range found {
+		c, by := index.Match(f.Node)
+		if c != nil && c.UID == claim.UID && (by > how || by == how && speaksFor(claim, f.Node, best)) {
+			best, how = f.Node, by
 		}
 	}
 	return best, how
 }
 
-func (r *Claims) claimIndex() *lifecycle.Index {
+func speaksFor(claim *v1alpha1.NodeClaim, n, than *corev1.Node) bool {
+	if a, b := lifecycle.NodeReady(n), lifecycle.NodeReady(than); a != b {
+		return a
+	}
+	if a, b := n.UID == claim.Status.NodeUID, than.UID == claim.Status.NodeUID; a != b {
+		return a
+	}
+	return than.CreationTimestamp.Before(&n.CreationTimestamp)
+}
+
+func (r *Claims) claimIndex() *identity.Index {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	claims, version := r.Live.Claims()
 	if r.index == nil || version != r.indexed {
-		r.index, r.indexed = lifecycle.NewIndex(claims), version
+		r.index, r.indexed = identity.NewIndex(claims), version
 	}
 	return r.index
 }
@@ -230,7 +255,8 @@ func (r *Claims) call(ctx context.Context, claim *v1alpha1.NodeClaim, verb lifec
 	out.Err = err
 	p.asked = r.Now()
 	p.machine = p.machine.After(*out)
-	if out.Failed() && ctx.Err() == nil {
+	var refusal *gate.Refusal
+	if out.Failed() && ctx.Err() == nil && !errors.As(err, &refusal) {
 		r.Log.Warn("provider call failed", "claim", claim.Name, "verb", verb, "provider", claim.Spec.Provider, "error", err)
 	}
 	return out

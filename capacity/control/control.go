@@ -13,6 +13,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/lifecycle"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // Kube is what the loops write to Kubernetes, and what they read past every cache. Errors are the API server's own
@@ -26,13 +27,16 @@ type Kube interface {
 
 	// UpdateNode writes the difference between two versions of a Node, or fails with a conflict.
 	UpdateNode(ctx context.Context, from, to *corev1.Node) error
-	DeleteNode(ctx context.Context, name string, uid types.UID) error
+	// DeleteNode deletes the Node with this UID; the proof is spent. Evict and DeletePod want one that covers the pod.
+	DeleteNode(ctx context.Context, name string, uid types.UID, p gate.Proof) error
+	// Nodes reads every Node past every cache.
+	Nodes(ctx context.Context) ([]*corev1.Node, error)
 
 	Pod(ctx context.Context, ref v1alpha1.PodReference) (*corev1.Pod, error)
 	PodsOn(ctx context.Context, node string) ([]corev1.Pod, error)
-	Evict(ctx context.Context, ref v1alpha1.PodReference) error
+	Evict(ctx context.Context, ref v1alpha1.PodReference, p gate.Proof) error
 	// DeletePod deletes this very pod, past its disruption budgets, with its own grace period.
-	DeletePod(ctx context.Context, ref v1alpha1.PodReference) error
+	DeletePod(ctx context.Context, ref v1alpha1.PodReference, p gate.Proof) error
 	SetPodCondition(ctx context.Context, ref v1alpha1.PodReference, c corev1.PodCondition) error
 	// Nominate writes status.nominatedNodeName of this very pod.
 	Nominate(ctx context.Context, ref v1alpha1.PodReference, node string) error

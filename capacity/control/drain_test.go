@@ -15,6 +15,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // drained is the claim of newRest, whose node has one pod that a disruption budget keeps, and the loop that drains it.
@@ -23,6 +24,7 @@ type drained struct {
 	claims *control.Claims
 	now    time.Time
 	node   *corev1.Node
+	pod    *corev1.Pod
 	evicts int
 }
 
@@ -31,6 +33,7 @@ func newDrained(t *testing.T, now time.Time) *drained {
 	d.claims = &control.Claims{
 		Live: d.live, Kube: d, Nodes: d, Backends: nobody{}, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return d.now },
 	}
+	d.claims.Gate = &control.Gate{Live: d.live, Kube: d, Backends: nobody{}, Log: d.claims.Log, Now: d.claims.Now}
 	c := d.rest.claims["p-000"].DeepCopy()
 	c.Finalizers = []string{v1alpha1.ClaimFinalizer}
 	c.Status.MachineID, c.Status.ProviderID = "m", "sim://m"
@@ -48,6 +51,7 @@ func newDrained(t *testing.T, now time.Time) *drained {
 	p.Spec.NodeName = "p-000"
 	p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "rs", UID: "rs", Controller: new(true)}}
 	d.live.SetPod(p, now)
+	d.pod = p
 	return d
 }
 
@@ -59,7 +63,16 @@ func (d *drained) UpdateNode(_ context.Context, _, to *corev1.Node) error {
 	return nil
 }
 
-func (d *drained) Evict(context.Context, v1alpha1.PodReference) error {
+func (d *drained) Nodes(context.Context) ([]*corev1.Node, error) { return []*corev1.Node{d.node}, nil }
+
+func (d *drained) PodsOn(context.Context, string) ([]corev1.Pod, error) {
+	return []corev1.Pod{*d.pod}, nil
+}
+
+func (d *drained) Evict(_ context.Context, ref v1alpha1.PodReference, p gate.Proof) error {
+	if err := p.CoversPod(ref.UID, d.now, gate.Evict); err != nil {
+		return err
+	}
 	d.evicts++
 	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: "The disruption budget web needs 1 healthy pods and has 1 currently"}}
@@ -85,6 +98,7 @@ func (d *drained) reconcile(t *testing.T, most time.Duration) {
 
 func TestADrainThatIsRefusedIsUndoneWithWhatTheAPIServerSaid(t *testing.T) {
 	d := newDrained(t, time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC))
+	d.claims.Gate = &control.Gate{Live: d.live, Kube: d, Backends: nobody{}, Log: d.claims.Log, Now: d.claims.Now}
 	c := d.rest.claims["p-000"].DeepCopy()
 	c.Spec.Release = &v1alpha1.Release{Reason: "Underused", Since: metav1.NewMicroTime(d.now), Drain: &v1alpha1.Drain{
 		Timeout: metav1.Duration{Duration: time.Minute},

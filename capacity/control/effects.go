@@ -12,6 +12,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/lifecycle"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // perform does what a step asked for, in its order, and stops at the first write that failed.
@@ -45,35 +46,95 @@ func (r *Claims) performOne(ctx context.Context, claim *v1alpha1.NodeClaim, p *p
 	case lifecycle.Delete:
 		h.outcome = r.call(ctx, claim, lifecycle.VerbDelete, p, func(b provider.Provider) (provider.Machine, error) {
 			e.Machine.Cluster = r.Cluster
-			return e.Machine, b.Delete(ctx, e.Machine)
+			proof, err := r.Gate.Machine(ctx, gate.Delete, claim, e.Machine)
+			if err != nil {
+				return e.Machine, err
+			}
+			h.proven = true
+			return e.Machine, b.Delete(ctx, e.Machine, proof)
 		})
 	case lifecycle.Stop:
 		h.outcome = r.call(ctx, claim, lifecycle.VerbStop, p, func(b provider.Provider) (provider.Machine, error) {
 			e.Machine.Cluster = r.Cluster
-			return b.Stop(ctx, e.Machine)
+			proof, err := r.Gate.Machine(ctx, gate.Stop, claim, e.Machine)
+			if err != nil {
+				return e.Machine, err
+			}
+			h.proven = true
+			return b.Stop(ctx, e.Machine, proof)
 		})
 	case lifecycle.Evict:
-		return p.hear(e.Pod, r.Kube.Evict(ctx, podRef(e.Pod)))
+		return r.leave(ctx, claim, p, h, gate.Evict, e.Pods, r.Kube.Evict)
 	case lifecycle.DeletePod:
-		return p.hear(e.Pod, r.Kube.DeletePod(ctx, podRef(e.Pod)))
+		return r.leave(ctx, claim, p, h, gate.DeletePod, e.Pods, r.Kube.DeletePod)
 	case lifecycle.LookPods:
-		pods, err := r.Kube.PodsOn(ctx, e.Node)
-		h.pods, h.looked = pods, err == nil
-		return err
+		return r.lookPods(ctx, claim, e.Node, h)
 	case lifecycle.Event:
 		r.tell(claim, e)
 	default:
-		return r.write(ctx, claim, e)
+		return r.write(ctx, claim, e, h)
 	}
 	return nil
 }
 
-func (r *Claims) write(ctx context.Context, claim *v1alpha1.NodeClaim, e lifecycle.Effect) error {
+// leave has a batch of pods leave, with one proof for all of them.
+func (r *Claims) leave(ctx context.Context, claim *v1alpha1.NodeClaim, p *progress, h *heard, act gate.Act, pods []lifecycle.PodOnNode,
+	do func(context.Context, v1alpha1.PodReference, gate.Proof) error,
+) error {
+	proof, err := r.Gate.Pods(ctx, act, claim, pods)
+	if err != nil {
+		return h.hearGate(err)
+	}
+	h.proven = true
+	for _, pod := range pods {
+		if r.Leading != nil && !r.Leading() {
+			return errNotLeading
+		}
+		if err := p.hear(pod, do(ctx, podRef(pod), proof)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hearGate keeps a refusal for the next step; another error is one.
+func (h *heard) hearGate(err error) error {
+	if !errors.As(err, &h.refused) {
+		return err
+	}
+	return nil
+}
+
+// lookPods reads the pods of a claim's Node, and of every other Node that could be its machine.
+func (r *Claims) lookPods(ctx context.Context, claim *v1alpha1.NodeClaim, node string, h *heard) error {
+	names := []string{node}
+	for _, f := range r.nodes(claim) {
+		if f.Node.Name != node {
+			names = append(names, f.Node.Name)
+		}
+	}
+	for _, name := range names {
+		pods, err := r.Kube.PodsOn(ctx, name)
+		if err != nil {
+			return err
+		}
+		h.pods = append(h.pods, pods...)
+	}
+	h.looked = true
+	return nil
+}
+
+func (r *Claims) write(ctx context.Context, claim *v1alpha1.NodeClaim, e lifecycle.Effect, h *heard) error {
 	switch e := e.(type) {
 	case lifecycle.UpdateNode:
 		return ignoreStale(r.Kube.UpdateNode(ctx, e.Old, e.New))
 	case lifecycle.DeleteNode:
-		return ignoreStale(r.Kube.DeleteNode(ctx, e.Name, e.UID))
+		e.Machine.Cluster = r.Cluster
+		proof, err := r.Gate.Node(ctx, claim, e.Machine, e.Name)
+		if err != nil {
+			return h.hearGate(err)
+		}
+		return ignoreStale(r.Kube.DeleteNode(ctx, e.Name, e.UID, proof))
 	case lifecycle.Withdraw:
 		return r.withdraw(ctx, claim, e.UID)
 	case lifecycle.DeleteClaim:

@@ -15,6 +15,7 @@ import (
 	"github.com/muster-sh/muster/capacity/housekeeping"
 	"github.com/muster-sh/muster/capacity/lifecycle"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // Keeper removes machines and Nodes of ours that no claim speaks for. It is driven by complete listings.
@@ -23,7 +24,9 @@ type Keeper struct {
 	Kube     Kube
 	Nodes    NodeFinder
 	Backends Backends
-	Log      *slog.Logger
+	// Gate permits what cannot be taken back.
+	Gate *Gate
+	Log  *slog.Logger
 	// Cluster is ours: machines with another one in their mark are not ours, whatever they are called.
 	Cluster types.UID
 	// Leading is asked before each effect; nil means always.
@@ -103,7 +106,7 @@ func (k *Keeper) deal(ctx context.Context, pr *v1alpha1.Provider, backend provid
 	case !k.leading():
 		return housekeeping.Orphaned
 	case standing == housekeeping.Fence:
-		k.fence(ctx, scene)
+		k.fence(ctx, pr, scene)
 	case standing == housekeeping.Remove:
 		k.remove(ctx, pr, backend, o.Machine)
 	}
@@ -116,15 +119,15 @@ func (k *Keeper) leading() bool { return k.Leading == nil || k.Leading() }
 // those keeps the machine, though it is not ours to fence.
 func (k *Keeper) nodes(m provider.Machine) (own []*corev1.Node, may []string) {
 	claims, _ := k.Live.Claims()
-	index := lifecycle.NewIndex(claims)
+	index := identity.NewIndex(claims)
 	for _, n := range k.Nodes.Candidates(m.NodeName, m.ProviderID, m.SystemUUID) {
 		how := lifecycle.MatchMachine(m, n)
 		claim, by := index.Match(n)
-		if how == lifecycle.NoMatch || claim != nil && by >= how {
+		if how == identity.NoMatch || claim != nil && by >= how {
 			continue
 		}
 		may = append(may, n.Name)
-		if claim == nil && by != lifecycle.Ambiguous && (how > lifecycle.ByName || n.Name == m.NodeName) {
+		if claim == nil && by != identity.Ambiguous && (how > identity.ByName || n.Name == m.NodeName) {
 			own = append(own, n)
 		}
 	}
@@ -156,12 +159,12 @@ func (k *Keeper) podsOn(ctx context.Context, node string) ([]lifecycle.PodOnNode
 	return pods, nil
 }
 
-func (k *Keeper) fence(ctx context.Context, s housekeeping.Scene) {
+func (k *Keeper) fence(ctx context.Context, pr *v1alpha1.Provider, s housekeeping.Scene) {
 	for _, n := range s.Nodes {
 		if housekeeping.Fenced(n) {
 			continue
 		}
-		if err := ignoreStale(k.Kube.UpdateNode(ctx, n, lifecycle.FenceNode(n, s.Orphan.Machine))); err != nil {
+		if err := ignoreStale(k.Kube.UpdateNode(ctx, n, lifecycle.FenceNode(n, s.Orphan.Machine, pr.Name))); err != nil {
 			k.Log.Warn("cannot fence the node of a machine without a claim", "node", n.Name, "machine", s.Orphan.ID, "error", err)
 			continue
 		}
@@ -172,7 +175,10 @@ func (k *Keeper) fence(ctx context.Context, s housekeeping.Scene) {
 
 // remove gives the machine back, one step a call, until the provider proves that it is gone.
 func (k *Keeper) remove(ctx context.Context, pr *v1alpha1.Provider, backend provider.Provider, m provider.Machine) {
-	err := backend.Delete(ctx, m)
+	proof, err := k.Gate.Orphan(ctx, backend, m)
+	if err == nil {
+		err = backend.Delete(ctx, m, proof)
+	}
 	switch {
 	case errors.Is(err, provider.ErrNotFound):
 		k.Log.Info("machine without a claim is gone", "provider", pr.Name, "machine", m.ID, "claim", m.Claim, "claimUID", m.ClaimUID)

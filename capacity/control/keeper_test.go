@@ -20,6 +20,7 @@ import (
 	"github.com/muster-sh/muster/capacity/control"
 	"github.com/muster-sh/muster/capacity/housekeeping"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // house is a provider with machines, an API server with claims, nodes and pods, and the loop that looks at both.
@@ -59,6 +60,7 @@ func (h *house) restart() {
 	log := slog.New(slog.DiscardHandler)
 	h.loop = &control.Providers{Live: h.live, Kube: h, Backends: h, Log: log, Machines: func(string, int, int) {},
 		Keeper: &control.Keeper{Live: h.live, Kube: h, Nodes: h, Backends: h, Log: log, Cluster: "own",
+			Gate:      &control.Gate{Live: h.live, Kube: h, Backends: h, Log: log, Cluster: "own", Now: func() time.Time { return h.now }},
 			Standings: func(_ string, counts map[housekeeping.Standing]int) { h.counts = counts },
 			Removed:   func(string) { h.removed++ }}}
 }
@@ -84,7 +86,8 @@ func (h *house) Get(_ context.Context, m provider.Machine) (provider.Machine, er
 }
 
 // Delete takes two calls: the first stops the machine.
-func (h *house) Delete(_ context.Context, m provider.Machine) error {
+func (h *house) Delete(_ context.Context, m provider.Machine, p gate.Proof) error {
+	require.NoError(h.t, p.Spend(gate.Delete, m.Subject(), h.now))
 	i := slices.IndexFunc(h.machines, func(o provider.Machine) bool { return o.ClaimUID == m.ClaimUID })
 	require.GreaterOrEqual(h.t, i, 0)
 	h.deleted = append(h.deleted, string(m.ID))
@@ -115,7 +118,10 @@ func (h *house) UpdateNode(_ context.Context, from, to *corev1.Node) error {
 	return nil
 }
 
-func (h *house) DeleteNode(_ context.Context, name string, _ types.UID) error {
+func (h *house) Nodes(context.Context) ([]*corev1.Node, error) { return h.nodes, h.api }
+
+func (h *house) DeleteNode(_ context.Context, name string, _ types.UID, p gate.Proof) error {
+	require.NoError(h.t, p.SpendNode(name, h.now))
 	h.nodes = slices.DeleteFunc(h.nodes, func(n *corev1.Node) bool { return n.Name == name })
 	h.live.ForgetNode(name)
 	return nil
@@ -138,7 +144,7 @@ func (h *house) UpdateProviderStatus(_ context.Context, p *v1alpha1.Provider) er
 // machine runs, with a Ready node, and its claim where there is one.
 func (h *house) machine(name string, cluster types.UID, claimed bool) {
 	m := provider.Machine{ID: provider.ID("vm-" + name), Claim: name, ClaimUID: types.UID("uid-" + name), Attempt: 1, Cluster: cluster,
-		State: provider.StateRunning, NodeName: name, ProviderID: "px://" + name}
+		State: provider.StateRunning, NodeName: name, ProviderID: "px://" + name, Identity: v1alpha1.MachineIdentity{ID: "vm-" + name, SystemUUID: "uuid-" + name}}
 	h.machines = append(h.machines, m)
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name)}, Spec: corev1.NodeSpec{ProviderID: m.ProviderID}}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
@@ -243,6 +249,7 @@ func TestTheNodeOfALiveClaimIsNotFencedForAnOrphanOfItsName(t *testing.T) {
 	h.machine("std-000", "own", true)
 	old := h.machines[0]
 	old.ID, old.ClaimUID, old.ProviderID = "vm-old", "uid-old", "px://old"
+	old.Identity = v1alpha1.MachineIdentity{ID: "vm-old", SystemUUID: "uuid-old"}
 	h.machines = append(h.machines, old)
 	h.runs(3 * time.Minute)
 	h.holds("std-000")
@@ -260,6 +267,10 @@ func TestANodeWithoutClaimAndMachineGoesOnProofOnly(t *testing.T) {
 		"the API server does not answer": {func(h *house) { h.api = errors.New("timed out") }, false},
 		"the API server has its claim":   {func(h *house) { h.unlisted = []types.UID{"uid-n"} }, false},
 		"its machine is there":           {func(h *house) { h.machines = []provider.Machine{{ID: "n", ClaimUID: "uid-n"}} }, false},
+		"M08: the provider that made it is gone": {func(h *house) {
+			h.nodes[0].Annotations[v1alpha1.ProviderAnnotation] = "gone"
+		}, false},
+		"who made it is not known": {func(h *house) { delete(h.nodes[0].Annotations, v1alpha1.ProviderAnnotation) }, false},
 		"a second provider is silent": {func(h *house) {
 			h.live.SetProvider(&v1alpha1.Provider{ObjectMeta: metav1.ObjectMeta{Name: "b"}})
 			h.looking = provider.ErrBusy
@@ -269,7 +280,7 @@ func TestANodeWithoutClaimAndMachineGoesOnProofOnly(t *testing.T) {
 			h := newHouse(t)
 			h.machine("n", "own", false)
 			h.machines = nil
-			h.nodes[0].Annotations = map[string]string{v1alpha1.RegisteredAnnotation: "uid-n"}
+			h.nodes[0].Annotations = map[string]string{v1alpha1.RegisteredAnnotation: "uid-n", v1alpha1.ProviderAnnotation: "px"}
 			h.nodes[0].Status.Conditions[0] = corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown,
 				LastTransitionTime: metav1.NewTime(h.now)}
 			c.setting(h)

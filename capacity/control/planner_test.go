@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -62,6 +65,13 @@ func (n *notebook) CreateClaim(_ context.Context, c *v1alpha1.NodeClaim) (*v1alp
 	}
 	n.claims[c.Name] = c
 	return c, nil
+}
+
+// Claims are all, by name.
+func (n *notebook) Claims(context.Context) ([]*v1alpha1.NodeClaim, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.SortedFunc(maps.Values(n.claims), func(a, b *v1alpha1.NodeClaim) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
 func (n *notebook) UpdateClaim(_ context.Context, c *v1alpha1.NodeClaim) (*v1alpha1.NodeClaim, error) {

@@ -84,7 +84,11 @@ func (p *Preemptor) evict(ctx context.Context, m preemption.Move, victim *capaci
 	case got.Node != m.Node, got.Priority >= m.Pod.Priority:
 		return errChanged
 	}
-	if err := p.Kube.Evict(ctx, victim.Ref()); err != nil && !apierrors.IsNotFound(err) {
+	proof, err := p.Gate.Preempt(ctx, m, victim)
+	if err != nil {
+		return err
+	}
+	if err := p.Kube.Evict(ctx, victim.Ref(), proof); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	p.Kube.Event(Subject{Kind: "Pod", PodReference: victim.Ref()}, false, ReasonPreempted,

@@ -23,7 +23,9 @@ type Preemptor struct {
 	Live   *capacity.Live
 	Kube   Kube
 	Teller *Teller
-	Log    *slog.Logger
+	// Gate permits what cannot be taken back.
+	Gate *Gate
+	Log  *slog.Logger
 	// Most is how many pods have others evicted in one pass.
 	Most int
 	// Settled is nil while place filters are answered; nil means always. Before that, earlier answers may still be bound.

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/housekeeping"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // strays deletes Nodes of ours without a claim whose machine is proven gone.
@@ -57,23 +57,32 @@ func (k *Keeper) stray(ctx context.Context, n *corev1.Node, now time.Time) error
 	if err != nil {
 		return err
 	}
-	s := housekeeping.StrayNode{Node: n, Pods: len(pods), Gone: k.provenGone(ctx, housekeeping.ClaimOf(n))}
+	gone := k.provenGone(ctx, n)
+	s := housekeeping.StrayNode{Node: n, Pods: len(pods), Gone: gone}
 	verdict := housekeeping.JudgeStray(s, now)
 	k.Log.Debug("node without a claim", "node", n.Name, "verdict", verdict)
 	if verdict != housekeeping.Delete || !k.leading() {
 		return nil
 	}
-	if err := k.Kube.DeleteNode(ctx, n.Name, n.UID); err != nil {
+	proof, err := k.Gate.Stray(ctx, n, gate.Read(gate.Machine{Absent: gone}))
+	if err != nil {
+		return err
+	}
+	if err := k.Kube.DeleteNode(ctx, n.Name, n.UID, proof); err != nil {
 		return ignoreStale(err)
 	}
 	k.Log.Info("node deleted: its claim and its machine are gone", "node", n.Name, "claimUID", housekeeping.ClaimOf(n))
 	return nil
 }
 
-// provenGone says that every provider answered that it has no machine of this claim. Nobody knows any more which of them
-// made it.
-func (k *Keeper) provenGone(ctx context.Context, claim types.UID) bool {
+// provenGone says that every provider answered that it has no machine of the Node's claim, among them the one that made it: a
+// Provider object that is gone has answered nothing.
+func (k *Keeper) provenGone(ctx context.Context, n *corev1.Node) bool {
+	claim, maker := housekeeping.ClaimOf(n), n.Annotations[v1alpha1.ProviderAnnotation]
 	all := k.Live.Providers()
+	if maker == "" || !slices.ContainsFunc(all, func(pr *v1alpha1.Provider) bool { return pr.Name == maker }) {
+		return false
+	}
 	for _, pr := range all {
 		backend, err := k.Backends.Backend(pr.Name)
 		if err != nil {
@@ -83,5 +92,5 @@ func (k *Keeper) provenGone(ctx context.Context, claim types.UID) bool {
 			return false
 		}
 	}
-	return len(all) > 0
+	return true
 }

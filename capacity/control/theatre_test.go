@@ -26,6 +26,7 @@ import (
 	"github.com/muster-sh/muster/capacity/reaper"
 	"github.com/muster-sh/muster/policy"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // theatre is an API server for pods, a scheduler that tries a pod again whenever it changes, and Muster's planner,
@@ -73,8 +74,9 @@ func (th *theatre) restart() {
 	log := slog.New(slog.DiscardHandler)
 	th.live = capacity.NewLive(capacity.Schedulers{Place: sets.New("muster")})
 	th.teller = &control.Teller{Kube: th, Log: log, Burst: 10, Every: 100 * time.Millisecond}
+	permit := &control.Gate{Live: th.live, Kube: th, Log: log, Now: time.Now}
 	th.preemptor = &control.Preemptor{
-		Live: th.live, Kube: th, Teller: th.teller, Log: log, Most: 20,
+		Live: th.live, Kube: th, Teller: th.teller, Log: log, Most: 20, Gate: permit,
 		Settled: func() error {
 			th.stage.Lock()
 			defer th.stage.Unlock()
@@ -295,7 +297,10 @@ func (th *theatre) Pod(_ context.Context, ref v1alpha1.PodReference) (*corev1.Po
 }
 
 // Evict starts a pod's grace period, unless a budget protects it.
-func (th *theatre) Evict(ctx context.Context, ref v1alpha1.PodReference) error {
+func (th *theatre) Evict(ctx context.Context, ref v1alpha1.PodReference, p gate.Proof) error {
+	if err := p.CoversPod(ref.UID, time.Now(), gate.Preempt); err != nil {
+		return err
+	}
 	if ref.Name == th.hangs {
 		<-ctx.Done()
 		return ctx.Err()

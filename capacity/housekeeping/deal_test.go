@@ -25,7 +25,7 @@ func node(silent time.Duration, annotations map[string]string) *corev1.Node {
 }
 
 func fenced(n *corev1.Node) *corev1.Node {
-	return lifecycle.FenceNode(n, machine("1", "a", own))
+	return lifecycle.FenceNode(n, machine("1", "a", own), "px")
 }
 
 func TestWhatIsDoneAboutAnOrphan(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // Scheme knows the built-in types and Muster's own.
@@ -92,10 +94,26 @@ func (k *Cluster) UpdateNode(ctx context.Context, from, to *corev1.Node) error {
 	return k.client.Patch(ctx, to.DeepCopy(), patch)
 }
 
-// DeleteNode deletes the Node with this UID.
-func (k *Cluster) DeleteNode(ctx context.Context, name string, uid types.UID) error {
+// DeleteNode deletes the Node with this UID, and spends the proof that it may.
+func (k *Cluster) DeleteNode(ctx context.Context, name string, uid types.UID, p gate.Proof) error {
+	if err := p.SpendNode(name, time.Now()); err != nil {
+		return err
+	}
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	return k.client.Delete(ctx, n, client.Preconditions{UID: &uid})
+}
+
+// Nodes reads every Node from the API server.
+func (k *Cluster) Nodes(ctx context.Context) ([]*corev1.Node, error) {
+	var list corev1.NodeList
+	if err := k.client.List(ctx, &list); err != nil {
+		return nil, err
+	}
+	nodes := make([]*corev1.Node, 0, len(list.Items))
+	for i := range list.Items {
+		nodes = append(nodes, &list.Items[i])
+	}
+	return nodes, nil
 }
 
 // Pod reads a pod past every cache.
@@ -113,7 +131,10 @@ func (k *Cluster) PodsOn(ctx context.Context, node string) ([]corev1.Pod, error)
 }
 
 // Evict asks the Eviction API to take this very pod.
-func (k *Cluster) Evict(ctx context.Context, ref v1alpha1.PodReference) error {
+func (k *Cluster) Evict(ctx context.Context, ref v1alpha1.PodReference, p gate.Proof) error {
+	if err := p.CoversPod(ref.UID, time.Now(), gate.Evict, gate.Preempt); err != nil {
+		return err
+	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
 	return k.client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
 		ObjectMeta:    pod.ObjectMeta,
@@ -122,7 +143,10 @@ func (k *Cluster) Evict(ctx context.Context, ref v1alpha1.PodReference) error {
 }
 
 // DeletePod deletes this very pod, with its own grace period.
-func (k *Cluster) DeletePod(ctx context.Context, ref v1alpha1.PodReference) error {
+func (k *Cluster) DeletePod(ctx context.Context, ref v1alpha1.PodReference, p gate.Proof) error {
+	if err := p.CoversPod(ref.UID, time.Now(), gate.DeletePod); err != nil {
+		return err
+	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
 	return k.client.Delete(ctx, pod, client.Preconditions{UID: &ref.UID})
 }

@@ -2,11 +2,12 @@ package kube
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 func (f *Feed) indexNodes(informer cache.Informer) error {
 	err := informer.AddIndexers(toolscache.Indexers{
 		indexProviderID: nodeIndex(func(n *corev1.Node) string { return n.Spec.ProviderID }),
-		indexSystemUUID: nodeIndex(func(n *corev1.Node) string { return strings.ToLower(n.Status.NodeInfo.SystemUUID) }),
+		indexSystemUUID: nodeIndex(func(n *corev1.Node) string { return identity.UUID(n.Status.NodeInfo.SystemUUID) }),
 		indexName:       nodeIndex(func(n *corev1.Node) string { return n.Name }),
 	})
 	if err != nil {
@@ -47,7 +48,7 @@ func (f *Feed) Candidates(name, providerID, systemUUID string) []*corev1.Node {
 	var found []*corev1.Node
 	seen := map[string]bool{}
 	for index, key := range map[string]string{
-		indexName: name, indexProviderID: providerID, indexSystemUUID: strings.ToLower(systemUUID),
+		indexName: name, indexProviderID: providerID, indexSystemUUID: identity.UUID(systemUUID),
 	} {
 		if key == "" || f.nodes == nil {
 			continue

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/gate/gatetest"
 )
 
 // Every write that the loops know, through the real client: none of them is sent.
@@ -44,13 +47,15 @@ func TestAReadOnlyClientSendsNoWrite(t *testing.T) {
 			_, err := k.CreateClaim(ctx, &v1alpha1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "p-000"}})
 			return err
 		},
-		"update":    func() error { _, err := k.UpdateClaim(ctx, claim); return err },
-		"status":    func() error { _, err := k.UpdateClaimStatus(ctx, claim); return err },
-		"delete":    func() error { return k.DeleteClaim(ctx, "p-000", "uid") },
-		"cordon":    func() error { return k.UpdateNode(ctx, node, cordoned) },
-		"node":      func() error { return k.DeleteNode(ctx, "n", "uid") },
-		"evict":     func() error { return k.Evict(ctx, ref) },
-		"pod":       func() error { return k.DeletePod(ctx, ref) },
+		"update": func() error { _, err := k.UpdateClaim(ctx, claim); return err },
+		"status": func() error { _, err := k.UpdateClaimStatus(ctx, claim); return err },
+		"delete": func() error { return k.DeleteClaim(ctx, "p-000", "uid") },
+		"cordon": func() error { return k.UpdateNode(ctx, node, cordoned) },
+		"node": func() error {
+			return k.DeleteNode(ctx, "n", "uid", gatetest.Proof(t, gate.DeleteNode, gate.Subject{Node: "n"}, gate.Identity{}, time.Now()))
+		},
+		"evict":     func() error { return k.Evict(ctx, ref, gatetest.Pods(t, gate.Evict, "n", time.Now(), ref.UID)) },
+		"pod":       func() error { return k.DeletePod(ctx, ref, gatetest.Pods(t, gate.DeletePod, "n", time.Now(), ref.UID)) },
 		"condition": func() error { return k.SetPodCondition(ctx, ref, corev1.PodCondition{Type: "x"}) },
 		"nominate":  func() error { return k.Nominate(ctx, ref, "n") },
 		"pool": func() error {

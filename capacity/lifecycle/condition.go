@@ -57,6 +57,7 @@ const (
 	ReasonDeleted   = "Deleted"
 	ReasonRequested = "Requested" // a release whose own reason is not CamelCase
 	ReasonGone      = "MachineGone"
+	ReasonConfirmed = "MachineConfirmedGone" // a person said so
 	ReasonReleased  = "Released"
 )
 

@@ -43,7 +43,7 @@ func draining(s *step) {
 // nobody is there who could end them.
 func (s *step) dead() bool {
 	r := s.c.Spec.Release
-	return r != nil && r.Reason == ReasonUnhealthy && s.o.Node != nil && !nodeReady(s.o.Node) && s.now.Sub(r.Since.Time) >= deadGrace &&
+	return r != nil && r.Reason == ReasonUnhealthy && s.o.Node != nil && !NodeReady(s.o.Node) && s.now.Sub(r.Since.Time) >= deadGrace &&
 		!slices.ContainsFunc(s.o.Pods, func(p PodOnNode) bool { return !p.Terminating })
 }
 
@@ -107,8 +107,8 @@ func (s *step) awaitPods() {
 	if s.waiting() {
 		return
 	}
-	for _, pod := range nextToLeave(s.o.Pods) {
-		s.do(Evict{Pod: pod})
+	if next := nextToLeave(s.o.Pods); len(next) > 0 {
+		s.do(Evict{Pods: next})
 	}
 	s.waitUntil(s.now.Add(evictAgain))
 }

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,17 +37,18 @@ type LookPods struct{ Node string }
 // Node wanted. A conflict is no error, the next step decides on the newer Node.
 type UpdateNode struct{ Old, New *corev1.Node }
 
-// DeleteNode deletes the Node object with this UID.
+// DeleteNode deletes the Node object with this UID, which was this machine's.
 type DeleteNode struct {
-	Name string
-	UID  types.UID
+	Name    string
+	UID     types.UID
+	Machine provider.Machine
 }
 
-// Evict asks the Eviction API to take this pod. Refused because of a disruption budget is no error.
-type Evict struct{ Pod PodOnNode }
+// Evict asks the Eviction API to take these pods. Refused because of a disruption budget is no error.
+type Evict struct{ Pods []PodOnNode }
 
-// DeletePod deletes this pod, whatever its disruption budgets say.
-type DeletePod struct{ Pod PodOnNode }
+// DeletePod deletes these pods, whatever their disruption budgets say.
+type DeletePod struct{ Pods []PodOnNode }
 
 // Withdraw takes spec.release off the claim with this UID, if that is still the version that was committed.
 type Withdraw struct {
@@ -88,22 +90,28 @@ func (DeleteClaim) effect()     {}
 func (RemoveFinalizer) effect() {}
 func (Event) effect()           {}
 
+func podNames(pods []PodOnNode) string {
+	names := make([]string, len(pods))
+	for i, p := range pods {
+		names[i] = "pod " + p.Namespace + "/" + p.Name
+	}
+	return strings.Join(names, ", ")
+}
+
 func (e Create) String() string {
 	if e.Request.Joined {
 		return "take away what " + e.Request.Claim + " joined with"
 	}
 	return fmt.Sprintf("create %s attempt %d", e.Request.Claim, e.Request.Attempt)
 }
-func (e Look) String() string       { return "look for the machine" }
-func (e Delete) String() string     { return fmt.Sprintf("delete machine %s", e.Machine.ID) }
-func (e Stop) String() string       { return fmt.Sprintf("stop machine %s", e.Machine.ID) }
-func (e LookPods) String() string   { return "look at the pods of node " + e.Node }
-func (e UpdateNode) String() string { return "update node " + e.New.Name }
-func (e DeleteNode) String() string { return "delete node " + e.Name }
-func (e Evict) String() string      { return fmt.Sprintf("evict pod %s/%s", e.Pod.Namespace, e.Pod.Name) }
-func (e DeletePod) String() string {
-	return fmt.Sprintf("delete pod %s/%s", e.Pod.Namespace, e.Pod.Name)
-}
+func (e Look) String() string            { return "look for the machine" }
+func (e Delete) String() string          { return fmt.Sprintf("delete machine %s", e.Machine.ID) }
+func (e Stop) String() string            { return fmt.Sprintf("stop machine %s", e.Machine.ID) }
+func (e LookPods) String() string        { return "look at the pods of node " + e.Node }
+func (e UpdateNode) String() string      { return "update node " + e.New.Name }
+func (e DeleteNode) String() string      { return "delete node " + e.Name }
+func (e Evict) String() string           { return "evict " + podNames(e.Pods) }
+func (e DeletePod) String() string       { return "delete " + podNames(e.Pods) }
 func (e Withdraw) String() string        { return "withdraw the release of " + e.Name }
 func (e DeleteClaim) String() string     { return "delete claim " + e.Name }
 func (e RemoveFinalizer) String() string { return "remove finalizer of " + e.Name }

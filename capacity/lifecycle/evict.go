@@ -52,8 +52,8 @@ func (s *step) timeIsUp() bool {
 	case !drain.Force, left+drain.Timeout.Duration <= 0:
 		s.giveUp(fmt.Sprintf("pods did not leave within %s: %s", drain.Timeout.Duration, s.stayers()))
 	case !s.waiting():
-		for _, pod := range nextToLeave(s.o.Pods) {
-			s.do(DeletePod{Pod: pod})
+		if next := nextToLeave(s.o.Pods); len(next) > 0 {
+			s.do(DeletePod{Pods: next})
 		}
 		s.waitUntil(s.now.Add(evictAgain))
 	}

@@ -28,7 +28,7 @@ func joining(s *step) {
 func (s *step) register() {
 	name := s.o.Node.Name
 	s.enter(v1alpha1.ClaimStarting, "node "+name+" registered")
-	s.c.Status.NodeName = name
+	s.c.Status.NodeName, s.c.Status.NodeUID = name, s.o.Node.UID
 	s.c.Status.RegisteredAt = micro(s.now)
 	s.c.Status.LastError = ""
 	s.tell(ReasonRegistered, "node "+name+" registered")
@@ -46,11 +46,11 @@ func starting(s *step) {
 	case node == nil && again:
 		s.enter(v1alpha1.ClaimReady, "node "+s.c.Status.NodeName+" is gone again")
 	case node == nil:
-		s.c.Status.NodeName, s.c.Status.RegisteredAt = "", nil
+		s.c.Status.NodeName, s.c.Status.NodeUID, s.c.Status.RegisteredAt = "", "", nil
 		s.no(v1alpha1.ConditionRegistered, ReasonNodeGone, "the node is gone")
 		s.enter(v1alpha1.ClaimJoining, "the node is gone, waiting for it to register again")
 	case again && s.lost():
-	case !again && !nodeReady(node) && s.endedEarly():
+	case !again && !NodeReady(node) && s.endedEarly():
 	case s.initialize():
 	case !again && s.overdue():
 	case s.unseed():
@@ -62,7 +62,7 @@ func starting(s *step) {
 // initialize marks the Node and takes the claim to Ready when nothing is missing. It returns false while something is.
 func (s *step) initialize() bool {
 	node := s.o.Node
-	s.c.Status.NodeName = node.Name
+	s.c.Status.NodeName, s.c.Status.NodeUID = node.Name, node.UID
 	if !registered(node, s.c) {
 		want, bad := registeredNode(node, s.c)
 		s.markRegistered(bad)
@@ -103,7 +103,7 @@ func (s *step) markRegistered(bad []string) {
 
 // notInitialized says what a registered Node still lacks; an empty reason means nothing.
 func notInitialized(node *corev1.Node, c *v1alpha1.NodeClaim) (reason, missing string) {
-	if !nodeReady(node) {
+	if !NodeReady(node) {
 		return ReasonNodeNotReady, fmt.Sprintf("node %s is not ready", node.Name)
 	}
 	if key := transientTaint(node); key != "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // pending records the intent. Nothing was asked of the provider yet, so a claim that is to go may go at once.
@@ -33,6 +34,7 @@ func (s *step) order(attempt int32) {
 	st.Attempts = attempt
 	st.ReservedID, st.MachineID, st.ProviderID, st.SystemUUID, st.Host, st.Rack, st.Zone, st.NodeName = "", "", "", "", "", "", "", ""
 	st.LaunchedAt, st.RegisteredAt, st.ReadyAt = nil, nil, nil
+	st.Identity, st.NodeUID = nil, ""
 	st.Seeded = false
 	meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionLaunched) // an order has its own time
 	s.no(v1alpha1.ConditionLaunched, ReasonOrdered, st.Message)
@@ -41,7 +43,7 @@ func (s *step) order(attempt int32) {
 func launching(s *step) {
 	s.refresh()
 	switch {
-	case s.c.Status.MachineID != "" && s.o.Node != nil && s.o.NodeBy != ByName:
+	case s.c.Status.MachineID != "" && s.o.Node != nil && s.o.NodeBy != identity.ByName:
 		s.accept()
 		s.join()
 	case s.closing():

@@ -8,6 +8,8 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // machine returns the machine that the provider last said this claim has, of whatever attempt.
@@ -15,10 +17,11 @@ func (s *step) machine() (provider.Machine, bool) {
 	return s.o.Machine.Machine, s.o.Machine.Presence == Present
 }
 
-// current is the machine of the current attempt.
+// current is the machine of the current attempt. One that contradicts the recorded identity is another machine.
 func (s *step) current() (provider.Machine, bool) {
 	m, ok := s.machine()
-	if !ok || m.Attempt != s.c.Status.Attempts {
+	id := s.c.Status.Identity
+	if !ok || m.Attempt != s.c.Status.Attempts || id != nil && identity.Contradiction(*id, m.Identity) != "" {
 		return provider.Machine{}, false
 	}
 	return m, true
@@ -27,6 +30,9 @@ func (s *step) current() (provider.Machine, bool) {
 // know takes over what the provider says of the machine of the current attempt.
 func (s *step) know(m provider.Machine) {
 	st := &s.c.Status
+	if st.Identity == nil && identity.Unproven(m.Identity, m.Identity) == "" {
+		st.Identity = &m.Identity
+	}
 	st.MachineID, st.Seeded = string(m.ID), m.Seeded
 	for _, fact := range []struct {
 		known *string
@@ -36,6 +42,22 @@ func (s *step) know(m provider.Machine) {
 			*fact.known = fact.said
 		}
 	}
+}
+
+// contradicts reports whether the machine is another one than the claim has on record, and says so. What was recorded when the machine
+// was first proven ours is kept.
+func (s *step) contradicts(m provider.Machine) bool {
+	id := s.c.Status.Identity
+	if id == nil {
+		return false
+	}
+	why := identity.Contradiction(*id, m.Identity)
+	if why == "" {
+		return false
+	}
+	s.block(&gate.Refusal{Act: gate.Delete, Reason: "IdentityMismatch", Subject: m.Subject(),
+		Missing: []gate.Item{{Clause: "the identity is the recorded one", Found: why}}})
+	return true
 }
 
 // accept begins the time that the machine has until its Node is ready.
@@ -52,7 +74,11 @@ func (s *step) accept() {
 
 // refresh takes over what the provider now says of the current machine, such as the host it moved to.
 func (s *step) refresh() {
-	if m, ok := s.current(); ok {
+	m, ok := s.machine()
+	if !ok || m.Attempt != s.c.Status.Attempts {
+		return
+	}
+	if !s.contradicts(m) {
 		s.know(m)
 	}
 }
@@ -101,7 +127,7 @@ func (s *step) overdue() bool {
 // lost releases a claim whose machine is proven gone, or given up by its provider, while its Node does not say
 // otherwise. While a ready Node and the provider disagree, nothing is done.
 func (s *step) lost() bool {
-	if s.o.Node != nil && nodeReady(s.o.Node) {
+	if s.o.Node != nil && NodeReady(s.o.Node) {
 		return false
 	}
 	m, ok := s.current()
@@ -132,7 +158,7 @@ func (s *step) unseed() bool {
 
 // doubt asks the provider about the machine while its Node is missing or not ready.
 func (s *step) doubt() {
-	if s.o.Node == nil || !nodeReady(s.o.Node) {
+	if s.o.Node == nil || !NodeReady(s.o.Node) {
 		s.look(lookAgain)
 	}
 }

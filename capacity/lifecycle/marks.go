@@ -37,6 +37,7 @@ func registeredNode(node *corev1.Node, c *v1alpha1.NodeClaim) (*corev1.Node, []s
 	labels[v1alpha1.ClaimLabel] = c.Name
 	labels[v1alpha1.ShapeLabel] = c.Spec.Shape
 	annotations[v1alpha1.RegisteredAnnotation] = string(c.UID)
+	annotations[v1alpha1.ProviderAnnotation] = c.Spec.Provider
 
 	n := startingNode(node)
 	n.Labels = merged(n.Labels, labels)
@@ -99,7 +100,8 @@ func merged(into, from map[string]string) map[string]string {
 	return into
 }
 
-func nodeReady(node *corev1.Node) bool {
+// NodeReady reports whether a Node says that it is ready.
+func NodeReady(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})

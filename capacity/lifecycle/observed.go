@@ -8,13 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // Observed is what the loop saw of the world for one claim in this tick.
 type Observed struct {
 	// Node is the Node matched to this claim, nil when there is none; NodeBy says what they have in common.
 	Node   *corev1.Node
-	NodeBy How
+	NodeBy identity.How
 
 	// Pods keep a drain waiting: the pods bound to the Node that are not finished, and the pods a hold keeps room for
 	// there. DaemonSet pods and mirror pods are left out by the caller.
@@ -33,6 +35,11 @@ type Observed struct {
 	Machine Sighting
 	// Outcome is the result of the provider call made since the last step, nil when there was none.
 	Outcome *Outcome
+	// Refused is why the gate did not permit what the last step asked for; Proven says that it did.
+	Refused *gate.Refusal
+	Proven  bool
+	// Confirmed is the person whose word it is that the machine of this attempt is gone, where the gate accepts that word.
+	Confirmed string
 	// Asked is when this process last called the provider for this claim; zero when it never did.
 	Asked time.Time
 }

@@ -23,7 +23,7 @@ func ready(s *step) {
 		s.enter(v1alpha1.ClaimStarting, "node "+node.Name+" registered again")
 		s.c.Status.RegisteredAt = micro(s.now)
 		s.unready(ReasonWaiting, s.c.Status.Message)
-	case !nodeReady(node):
+	case !NodeReady(node):
 		s.say("node " + node.Name + " is not ready" + s.afterRestart())
 		s.no(v1alpha1.ConditionReady, ReasonNodeNotReady, s.c.Status.Message)
 		s.update(OpenNode(node))

@@ -12,6 +12,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // release begins to give the machine back. From here on it goes, whatever happens to the claim.
@@ -60,6 +61,7 @@ func releasing(s *step) {
 		return
 	}
 	s.refresh()
+	s.confirmed()
 	s.fence()
 	failed := s.retryLater()
 	m, present := s.machine()
@@ -68,6 +70,7 @@ func releasing(s *step) {
 	}
 	s.losePatience()
 	switch {
+	case s.kept():
 	case failed:
 		s.say(fmt.Sprintf("provider %s has not confirmed that machine %s is gone, errors in a row: %d; asking again: %s",
 			s.c.Spec.Provider, s.c.Status.MachineID, s.c.Status.Errors, s.c.Status.LastError))
@@ -96,7 +99,7 @@ func (s *step) fence() {
 
 // hasNode says that the Node is this claim's by more than the name its machine was to have.
 func (s *step) hasNode() bool {
-	return s.o.Node != nil && (s.o.NodeBy != ByName || s.o.Node.Name == s.c.Status.NodeName)
+	return s.o.Node != nil && (s.o.NodeBy != identity.ByName || s.o.Node.Name == s.c.Status.NodeName)
 }
 
 // since reports whether the sighting comes from a look begun at t or later.
@@ -113,6 +116,22 @@ func (s *step) provenGone() bool {
 		return false
 	}
 	return s.absentSince(s.c.Status.LaunchedAt)
+}
+
+// confirmed takes a person's word that the machine is gone, which the gate has accepted: it is good for this attempt alone.
+func (s *step) confirmed() {
+	if s.o.Confirmed == "" {
+		return
+	}
+	s.o.Machine, s.o.Outcome, s.refused = Sighting{Presence: Absent, At: s.now}, nil, false
+	if s.reasonOf(v1alpha1.ConditionLaunched) == ReasonGone {
+		return
+	}
+	s.c.Status.Errors, s.c.Status.NextAttempt, s.c.Status.Seeded = 0, nil, false
+	message := fmt.Sprintf("machine %s is gone, by the word of %s", s.c.Status.MachineID, s.o.Confirmed)
+	s.no(v1alpha1.ConditionLaunched, ReasonGone, message)
+	s.no(v1alpha1.ConditionReleaseBlocked, "Confirmed", message)
+	s.do(Event{Type: corev1.EventTypeWarning, Reason: ReasonConfirmed, Message: message})
 }
 
 func (s *step) giveBack(m provider.Machine) {
@@ -147,7 +166,7 @@ func (s *step) gone() {
 	switch {
 	case s.hasNode():
 		s.say("the machine is gone, deleting node " + s.o.Node.Name)
-		s.do(DeleteNode{Name: s.o.Node.Name, UID: s.o.Node.UID})
+		s.do(DeleteNode{Name: s.o.Node.Name, UID: s.o.Node.UID, Machine: s.recorded()})
 		s.wake(lookAgain)
 	case s.waiting():
 	case s.mayRelaunch():

@@ -39,7 +39,7 @@ func (s *step) heedRestart() {
 		return
 	}
 	s.c.Status.Restart = &v1alpha1.RestartStatus{Since: asked.Since}
-	if s.o.Node != nil && nodeReady(s.o.Node) {
+	if s.o.Node != nil && NodeReady(s.o.Node) {
 		s.endRestart(v1alpha1.RestartRecovered, ReasonRestarted, "node "+s.c.Status.NodeName+" is ready again, and was not restarted")
 		return
 	}
@@ -79,7 +79,7 @@ func (s *step) switchOff() {
 	case known && m.State == provider.StatePending:
 		s.nextInRestart(v1alpha1.RestartStarting, fmt.Sprintf("machine %s is off; switching it on", m.ID))
 		s.switchOn()
-	case known && m.State == provider.StateRunning && s.o.Node != nil && nodeReady(s.o.Node):
+	case known && m.State == provider.StateRunning && s.o.Node != nil && NodeReady(s.o.Node):
 		s.endRestart(v1alpha1.RestartRecovered, ReasonRestarted, "node "+s.c.Status.NodeName+" is ready again, before its power was taken away")
 	case s.inVain("machine %s was not off after %s"), s.retryLater(), s.waiting():
 	case s.due(restartAgain):
@@ -106,7 +106,7 @@ func (s *step) switchOn() {
 }
 
 func (s *step) awaitBoot() {
-	if s.o.Node != nil && nodeReady(s.o.Node) {
+	if s.o.Node != nil && NodeReady(s.o.Node) {
 		s.endRestart(v1alpha1.RestartRecovered, ReasonRestarted, "node "+s.c.Status.NodeName+" is ready again after a restart")
 		return
 	}

@@ -60,6 +60,7 @@ func Step(c *v1alpha1.NodeClaim, o Observed, now time.Time) Result {
 		s.c.Status.State = v1alpha1.ClaimPending
 	}
 	s.keepFinalizer()
+	s.hearGate()
 	s.hear()
 	table := Table()
 	for range table {
@@ -94,6 +95,7 @@ type step struct {
 	effects []Effect
 	acted   bool // an effect other than an event was asked for
 	next    time.Duration
+	refused bool // by the gate
 }
 
 // hear takes in what the provider answered. A machine of another claim is no answer at all.

@@ -14,6 +14,7 @@ import (
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/lifecycle"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 func tableRows() []lifecycle.Row { return lifecycle.Table() }
@@ -130,10 +131,10 @@ func (s *scene) node() {
 	n := newNode("n", "px://1")
 	n.Annotations = map[string]string{v1alpha1.RegisteredAnnotation: string(s.claim.UID)}
 	n.Spec.Taints = []corev1.Taint{s.claim.Spec.Taints[0], {Key: v1alpha1.StartingTaint, Effect: corev1.TaintEffectNoSchedule}}
-	s.seen.Node, s.seen.NodeBy = n, lifecycle.ByProviderID
+	s.seen.Node, s.seen.NodeBy = n, identity.ByProviderID
 }
 
-func (s *scene) noNode() { s.seen.Node, s.seen.NodeBy = nil, lifecycle.NoMatch }
+func (s *scene) noNode() { s.seen.Node, s.seen.NodeBy = nil, identity.NoMatch }
 
 func (s *scene) deleted() { s.claim.DeletionTimestamp = &metav1.Time{Time: s.now} }
 
@@ -400,7 +401,7 @@ func TestReadyAndDraining(t *testing.T) {
 			s.pods(1)
 			s.seen.Pods = append(s.seen.Pods, lifecycle.PodOnNode{Namespace: "kube-system", Name: "dns", UID: "dns", Priority: 2e9},
 				lifecycle.PodOnNode{Namespace: "a", Name: "cheap", UID: "cheap", Priority: -1})
-		}, draining, []string{"evict pod a/cheap", "evict pod d/p0"}, 5 * time.Second, "waiting for pods to leave: 3, one of them d/p0"},
+		}, draining, []string{"evict pod a/cheap, pod d/p0"}, 5 * time.Second, "waiting for pods to leave: 3, one of them d/p0"},
 		{"evicts critical pods when the others are gone", draining, func(s *scene) {
 			s.drains(time.Minute)
 			s.seen.Pods = []lifecycle.PodOnNode{{Namespace: "kube-system", Name: "dns", UID: "dns", Priority: 2e9}}
@@ -549,7 +550,7 @@ func TestReleasingAndFailed(t *testing.T) {
 			timedOut(s, 1)
 			s.machine(provider.StateDeleting)
 			s.node()
-			s.seen.NodeBy = lifecycle.ByName
+			s.seen.NodeBy = identity.ByName
 		}, releasing, nil, 2 * time.Second, ""},
 		{"deletes the node of a late joiner", releasing, func(s *scene) { timedOut(s, 1); s.absent(); s.node() }, releasing,
 			[]string{"delete node n"}, 2 * time.Second, "deleting node n"},
@@ -557,7 +558,7 @@ func TestReleasingAndFailed(t *testing.T) {
 			timedOut(s, 1)
 			s.absent()
 			s.node()
-			s.seen.NodeBy = lifecycle.ByName
+			s.seen.NodeBy = identity.ByName
 		}, releasing, nil, 2 * time.Second, ""},
 		{"begins the next attempt after a back-off", releasing, func(s *scene) { timedOut(s, 1); s.absent(); settled(s) }, launching, nil,
 			30 * time.Second, "attempt 2 of 3"},

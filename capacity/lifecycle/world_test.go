@@ -16,6 +16,8 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/lifecycle"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 var start = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -77,6 +79,12 @@ type memory struct {
 	outcome  *lifecycle.Outcome
 	asked    time.Time
 	fresh    bool
+	refused  *gate.Refusal
+}
+
+// refusal is the gate's answer where it does not permit an act.
+func refusal(act gate.Act) *gate.Refusal {
+	return &gate.Refusal{Act: act, Reason: "PodsOnNode", Missing: []gate.Item{{Clause: "no pod is left", Found: "pods are bound there"}}}
 }
 
 const foreign = provider.ID("somebody-elses")
@@ -122,12 +130,12 @@ func (w *world) require(ok bool, format string, args ...any) {
 
 func (w *world) observed() lifecycle.Observed {
 	o := lifecycle.Observed{Pods: w.pods, PodsFresh: w.memory.fresh, Machine: w.memory.sighting, Outcome: w.memory.outcome,
-		Asked: w.memory.asked}
+		Asked: w.memory.asked, Refused: w.memory.refused}
 	if !o.PodsFresh && w.chance.of(5) {
 		o.Pods = nil // a cache that has not seen them yet
 	}
 	if w.node != nil {
-		if c, how := lifecycle.Match([]*v1alpha1.NodeClaim{w.claim}, w.node); c != nil {
+		if c, how := identity.Match([]*v1alpha1.NodeClaim{w.claim}, w.node); c != nil {
 			o.Node, o.NodeBy = w.node, how
 		}
 	}
@@ -143,7 +151,7 @@ func (w *world) tick() {
 	w.require(equal(r, lifecycle.Step(w.claim, o, w.now)), "the same step twice gave two answers")
 	w.judge(before, r, o)
 	w.logf("%s -> %s %q next=%s %v", before.Status.State, r.Claim.Status.State, r.Claim.Status.Message, r.Next, r.Effects)
-	w.lastRun, w.memory.outcome, w.memory.fresh = r, nil, false
+	w.lastRun, w.memory.outcome, w.memory.fresh, w.memory.refused = r, nil, false, nil
 	if w.chance.of(23) {
 		w.crash()
 		return
@@ -182,8 +190,9 @@ func (w *world) judge(before *v1alpha1.NodeClaim, r lifecycle.Result, o lifecycl
 			w.require(r.Claim.Status.Restart.Step == v1alpha1.RestartStopping, "stops a machine, and that is not on record")
 			w.require(o.Node == nil || !ready(o.Node) || before.Status.Restart != nil, "stops the machine of a node that is ready")
 		case lifecycle.Evict:
-			asked := before.Spec.Release != nil && before.Spec.Release.Drain != nil && (e.Pod.Stay == "" || e.Pod.Terminating)
-			w.require(before.DeletionTimestamp != nil || asked, "evicts although nobody asked for it")
+			asked := before.Spec.Release != nil && before.Spec.Release.Drain != nil
+			stays := slices.ContainsFunc(e.Pods, func(p lifecycle.PodOnNode) bool { return p.Stay != "" && !p.Terminating })
+			w.require(before.DeletionTimestamp != nil || asked && !stays, "evicts although nobody asked for it")
 		case lifecycle.DeletePod:
 			release := before.Spec.Release
 			w.require(release != nil && release.Drain != nil && release.Drain.Force &&
@@ -229,6 +238,10 @@ func (w *world) perform(e lifecycle.Effect) {
 		m, err := w.look()
 		w.answered(lifecycle.VerbLook, m, err)
 	case lifecycle.Delete:
+		if w.chance.of(6) {
+			w.answered(lifecycle.VerbDelete, provider.Machine{}, refusal(gate.Delete))
+			return
+		}
 		w.answered(lifecycle.VerbDelete, provider.Machine{}, w.delete(e.Machine))
 	case lifecycle.Stop:
 		m, err := w.stop()
@@ -240,15 +253,19 @@ func (w *world) perform(e lifecycle.Effect) {
 			w.node = e.New.DeepCopy()
 		}
 	case lifecycle.DeleteNode:
+		if w.chance.of(4) {
+			w.memory.refused = refusal(gate.DeleteNode)
+			return
+		}
 		if w.node != nil && w.node.UID == e.UID {
 			w.node, w.pods = nil, nil
 		}
 	case lifecycle.Evict:
 		if !w.stubborn && !w.chance.of(3) {
-			w.pods = slices.DeleteFunc(slices.Clone(w.pods), func(p lifecycle.PodOnNode) bool { return p.UID == e.Pod.UID })
+			w.pods = slices.DeleteFunc(slices.Clone(w.pods), leaves(e.Pods))
 		}
 	case lifecycle.DeletePod:
-		w.pods = slices.DeleteFunc(slices.Clone(w.pods), func(p lifecycle.PodOnNode) bool { return p.UID == e.Pod.UID })
+		w.pods = slices.DeleteFunc(slices.Clone(w.pods), leaves(e.Pods))
 	case lifecycle.Withdraw:
 		if !w.chance.of(3) {
 			w.claim.Spec.Release = nil
@@ -259,6 +276,12 @@ func (w *world) perform(e lifecycle.Effect) {
 	case lifecycle.RemoveFinalizer:
 		w.require(w.claim.DeletionTimestamp != nil, "takes the finalizer off a claim that stays")
 		w.letGo()
+	}
+}
+
+func leaves(pods []lifecycle.PodOnNode) func(lifecycle.PodOnNode) bool {
+	return func(p lifecycle.PodOnNode) bool {
+		return slices.ContainsFunc(pods, func(o lifecycle.PodOnNode) bool { return o.UID == p.UID })
 	}
 }
 

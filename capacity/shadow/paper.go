@@ -17,6 +17,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // paper is the cluster as the planner writes to it: claims that exist in memory only. It knows no API server, so that
@@ -129,13 +130,16 @@ func (p *paper) PodsOn(context.Context, string) ([]corev1.Pod, error) { return n
 func (p *paper) UpdateNode(context.Context, *corev1.Node, *corev1.Node) error { return nil }
 
 // DeleteNode does nothing.
-func (p *paper) DeleteNode(context.Context, string, types.UID) error { return nil }
+func (p *paper) DeleteNode(context.Context, string, types.UID, gate.Proof) error { return nil }
+
+// Nodes are not read.
+func (p *paper) Nodes(context.Context) ([]*corev1.Node, error) { return nil, errUnread }
 
 // Evict does nothing.
-func (p *paper) Evict(context.Context, v1alpha1.PodReference) error { return nil }
+func (p *paper) Evict(context.Context, v1alpha1.PodReference, gate.Proof) error { return nil }
 
 // DeletePod does nothing.
-func (p *paper) DeletePod(context.Context, v1alpha1.PodReference) error { return nil }
+func (p *paper) DeletePod(context.Context, v1alpha1.PodReference, gate.Proof) error { return nil }
 
 // Nominate does nothing.
 func (p *paper) Nominate(context.Context, v1alpha1.PodReference, string) error { return nil }

@@ -15,7 +15,7 @@ func (p *program) identify(ctx context.Context, cs kubernetes.Interface) bool {
 	for {
 		uid, err := kube.Identity(ctx, cs)
 		if err == nil {
-			p.loops.Claims.Cluster, p.loops.Providers.Keeper.Cluster = uid, uid
+			p.loops.Claims.Cluster, p.loops.Providers.Keeper.Cluster, p.loops.Claims.Gate.Cluster = uid, uid, uid
 			p.log.Info("cluster", "identity", uid)
 			return true
 		}

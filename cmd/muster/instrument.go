@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 	"github.com/muster-sh/muster/replay/recording"
 )
 
@@ -76,12 +77,12 @@ func (m *measured) List(ctx context.Context) (machines []provider.Machine, err e
 	return machines, err
 }
 
-func (m *measured) Delete(ctx context.Context, machine provider.Machine) error {
-	return m.call(ctx, "delete", machine.Claim, func(ctx context.Context) error { return m.inner.Delete(ctx, machine) })
+func (m *measured) Delete(ctx context.Context, machine provider.Machine, p gate.Proof) error {
+	return m.call(ctx, "delete", machine.Claim, func(ctx context.Context) error { return m.inner.Delete(ctx, machine, p) })
 }
 
-func (m *measured) Stop(ctx context.Context, of provider.Machine) (machine provider.Machine, err error) {
-	err = m.call(ctx, "stop", of.Claim, func(ctx context.Context) error { machine, err = m.inner.Stop(ctx, of); return err })
+func (m *measured) Stop(ctx context.Context, of provider.Machine, p gate.Proof) (machine provider.Machine, err error) {
+	err = m.call(ctx, "stop", of.Claim, func(ctx context.Context) error { machine, err = m.inner.Stop(ctx, of, p); return err })
 	return machine, err
 }
 

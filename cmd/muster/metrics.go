@@ -7,6 +7,7 @@ import (
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/control"
 	"github.com/muster-sh/muster/capacity/housekeeping"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // metrics are those of the loops; the extender has its own.
@@ -21,6 +22,7 @@ type metrics struct {
 	removed   *prometheus.CounterVec
 	repaired  *prometheus.CounterVec
 	restarted *prometheus.CounterVec
+	gate      *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer, live *capacity.Live) *metrics {
@@ -55,8 +57,11 @@ func newMetrics(r prometheus.Registerer, live *capacity.Live) *metrics {
 		repaired: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "muster_nodes_repaired_total", Help: "Nodes released because they were not ready for as long as their pool waits.",
 		}, []string{"pool"}),
+		gate: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "muster_gate_judgements_total", Help: "Judgements of the gate before acts that cannot be taken back, by act and by its answer: Permitted, or why not.",
+		}, []string{"act", "answer"}),
 	}
-	r.MustRegister(m.passes, m.bought, m.cost, m.least, m.fates, m.machines, m.orphans, m.removed, m.repaired, m.restarted, &claimStates{live: live},
+	r.MustRegister(m.passes, m.bought, m.cost, m.least, m.fates, m.machines, m.orphans, m.removed, m.repaired, m.restarted, m.gate, &claimStates{live: live},
 		&brakesHeld{live: live}, &machineRoom{live: live})
 	return m
 }
@@ -81,6 +86,14 @@ func (m *metrics) observeOrphans(name string, counts map[housekeeping.Standing]i
 	for _, standing := range housekeeping.Standings {
 		m.orphans.WithLabelValues(name, string(standing)).Set(float64(counts[standing]))
 	}
+}
+
+func (m *metrics) observeGate(act gate.Act, refusal *gate.Refusal) {
+	answer := "Permitted"
+	if refusal != nil {
+		answer = refusal.Reason
+	}
+	m.gate.WithLabelValues(string(act), answer).Inc()
 }
 
 func (m *metrics) nodeRepaired(pool string)  { m.repaired.WithLabelValues(pool).Inc() }

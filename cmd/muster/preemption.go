@@ -10,12 +10,12 @@ import (
 // preemptionsPerPass bounds how many pods have others evicted within a second.
 const preemptionsPerPass = 20
 
-func newPreemptor(p *program, cluster *kube.Cluster, teller *control.Teller) *control.Preemptor {
+func newPreemptor(p *program, cluster *kube.Cluster, teller *control.Teller, gate *control.Gate) *control.Preemptor {
 	if !p.flags.preemption {
 		return nil
 	}
 	return &control.Preemptor{
-		Live: p.live, Kube: cluster, Teller: teller, Log: p.log, Most: preemptionsPerPass, Settled: p.settled,
+		Live: p.live, Kube: cluster, Teller: teller, Gate: gate, Log: p.log, Most: preemptionsPerPass, Settled: p.settled,
 		Observe: newPreemptionMetrics(p.metrics).observe,
 	}
 }

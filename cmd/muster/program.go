@@ -116,13 +116,14 @@ func (p *program) keepHosts(ctx context.Context, r *registry, scheme *runtime.Sc
 func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 	metrics := newMetrics(p.metrics, p.live)
 	teller := &control.Teller{Kube: cluster, Log: p.log, Burst: 100, Every: 100 * time.Millisecond}
-	preemptor := newPreemptor(p, cluster, teller)
+	gate := &control.Gate{Live: p.live, Kube: cluster, Backends: p.backends, Log: p.log, Now: time.Now, Observe: metrics.observeGate}
+	preemptor := newPreemptor(p, cluster, teller, gate)
 	release := &control.Reaper{Live: p.live, Kube: cluster, Log: p.log, Decide: reaper.Decide, Observe: p.verdicts.hear}
 	return &control.Loops{
 		Live: p.live, Log: p.log, Workers: 16, Teller: teller, Preemptor: preemptor,
 		Claims: &control.Claims{
 			Live: p.live, Kube: cluster, Nodes: p.feed, Backends: p.backends, Log: p.log, Now: time.Now,
-			Leading: p.leading, Settled: p.settled,
+			Gate: gate, Leading: p.leading, Settled: p.settled,
 		},
 		Planner: &control.Planner{
 			Live: p.live, Kube: cluster, Teller: teller, Log: p.log, Batch: p.flags.batch, Effort: p.flags.planEffort, Parallel: 8,
@@ -133,7 +134,7 @@ func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 		Providers: &control.Providers{
 			Live: p.live, Kube: cluster, Backends: p.backends, Log: p.log, Machines: metrics.observeMachines,
 			Keeper: &control.Keeper{
-				Live: p.live, Kube: cluster, Nodes: p.feed, Backends: p.backends, Log: p.log, Leading: p.leading,
+				Live: p.live, Kube: cluster, Nodes: p.feed, Backends: p.backends, Gate: gate, Log: p.log, Leading: p.leading,
 				Standings: metrics.observeOrphans, Removed: metrics.orphanRemoved, Repaired: metrics.nodeRepaired, Restarted: metrics.nodeRestarted,
 			},
 		},

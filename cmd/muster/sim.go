@@ -96,7 +96,7 @@ type simMaker struct {
 
 func (m *simMaker) make(p *v1alpha1.Provider) (provider.Provider, error) {
 	if p.Spec.Endpoint != "" {
-		return sim.NewClient(p.Spec.Endpoint, nil)
+		return sim.NewClient(p.Spec.Endpoint, nil, time.Now)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

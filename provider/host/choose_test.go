@@ -16,6 +16,8 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/gate/gatetest"
 	"github.com/muster-sh/muster/provider/host"
 	"github.com/muster-sh/muster/provider/host/hosttest"
 )
@@ -190,7 +192,7 @@ func TestHostsWearAlike(t *testing.T) {
 		o.Advance(t, time.Minute)
 		o.Claims.Set(r.ClaimUID, host.ClaimSight{State: v1alpha1.ClaimReady})
 		o.Advance(t, 2*time.Minute)
-		require.NoError(t, o.Provider.Delete(t.Context(), m))
+		require.NoError(t, o.Provider.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, o.Now())))
 		o.Advance(t, 10*time.Minute)
 	}
 	for n := range 4 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // Provider is the verbs over the hosts of one Provider object. It reads and writes Host objects only; the Keeper
@@ -131,7 +132,7 @@ func (p *Provider) List(ctx context.Context) ([]provider.Machine, error) {
 }
 
 // Delete gives a host back; it is gone when it was seen off.
-func (p *Provider) Delete(ctx context.Context, m provider.Machine) error {
+func (p *Provider) Delete(ctx context.Context, m provider.Machine, proof gate.Proof) error {
 	for range claimTries {
 		hosts, err := p.hosts(ctx)
 		if err != nil {
@@ -144,6 +145,9 @@ func (p *Provider) Delete(ctx context.Context, m provider.Machine) error {
 		if h.Status.State == v1alpha1.HostPoweringOff {
 			return nil
 		}
+		if err := provider.Spend(proof, gate.Delete, m, machineOf(h).Identity, p.now()); err != nil {
+			return fmt.Errorf("delete %s: %w", m.ID, err)
+		}
 		h = h.DeepCopy()
 		giveBack(h, p.now())
 		if _, err = p.write(ctx, h); !errors.Is(err, ErrConflict) {
@@ -154,7 +158,7 @@ func (p *Provider) Delete(ctx context.Context, m provider.Machine) error {
 }
 
 // Stop has a host that serves a claim powered off; it stays the claim's.
-func (p *Provider) Stop(ctx context.Context, m provider.Machine) (provider.Machine, error) {
+func (p *Provider) Stop(ctx context.Context, m provider.Machine, proof gate.Proof) (provider.Machine, error) {
 	for range claimTries {
 		hosts, err := p.hosts(ctx)
 		if err != nil {
@@ -172,6 +176,9 @@ func (p *Provider) Stop(ctx context.Context, m provider.Machine) (provider.Machi
 			return machineOf(h), nil
 		case v1alpha1.HostPoweringOn, v1alpha1.HostPoweringOff:
 			return provider.Machine{}, fmt.Errorf("stop %s: it is %s: %w", m.ID, h.Status.State, provider.ErrBusy)
+		}
+		if err := provider.Spend(proof, gate.Stop, m, machineOf(h).Identity, p.now()); err != nil {
+			return provider.Machine{}, fmt.Errorf("stop %s: %w", m.ID, err)
 		}
 		stopping, err := p.enter(ctx, h, v1alpha1.HostStopping, "to be off for a restart")
 		if !errors.Is(err, ErrConflict) {
@@ -264,11 +271,22 @@ func served(h *v1alpha1.Host, uid types.UID) bool {
 	return h.Status.Released != nil && h.Status.Released.UID == uid
 }
 
+// identityOf is what a host was when its interface was first asked; its object is part of it.
+func identityOf(h *v1alpha1.Host) v1alpha1.MachineIdentity {
+	id := v1alpha1.MachineIdentity{}
+	if h.Status.Identity != nil {
+		id = *h.Status.Identity
+	}
+	id.ID, id.Name = string(h.UID), h.Name
+	return id
+}
+
 // machineOf is what a claimed host is to its claim.
 func machineOf(h *v1alpha1.Host) provider.Machine {
 	c := h.Status.Claim
 	m := provider.Machine{
 		ID: provider.ID(h.Name), Claim: c.Name, ClaimUID: c.UID, Attempt: c.Attempt, Cluster: c.Cluster, State: provider.StateRunning,
+		Identity: identityOf(h), NeverStarted: !h.Status.SwitchedOn,
 		ProviderID: h.Spec.ProviderID, SystemUUID: h.Spec.SystemUUID, Host: h.Name, Rack: h.Spec.Rack,
 		Zone: cmp.Or(h.Spec.Zone, h.Spec.Rack), Created: c.At.UTC(),
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/gate/gatetest"
 	"github.com/muster-sh/muster/provider/host"
 	"github.com/muster-sh/muster/provider/host/hosttest"
 )
@@ -54,7 +56,7 @@ func (o *one) claimIs(s host.ClaimSight) { o.Claims.Set(o.machine.ClaimUID, s) }
 
 func (o *one) giveBack() {
 	o.t.Helper()
-	require.NoError(o.t, o.Provider.Delete(o.t.Context(), o.machine))
+	require.NoError(o.t, o.Provider.Delete(o.t.Context(), o.machine, gatetest.Judge(gate.Delete, o.machine, o.Now())))
 }
 
 // serve brings the host to Ready.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/gate/gatetest"
 	"github.com/muster-sh/muster/provider/host"
 	"github.com/muster-sh/muster/provider/host/hosttest"
 )
@@ -17,7 +19,7 @@ import (
 // stop asks for the host to be off for a restart.
 func (o *one) stop() provider.Machine {
 	o.t.Helper()
-	m, err := o.Provider.Stop(o.t.Context(), o.machine)
+	m, err := o.Provider.Stop(o.t.Context(), o.machine, gatetest.Judge(gate.Stop, o.machine, o.Now()))
 	require.NoError(o.t, err)
 	return m
 }
@@ -83,11 +85,11 @@ func TestAStopEndsWithTheHostGivenBack(t *testing.T) {
 
 func TestAHostThatIsPoweredOnOrOffIsNotStopped(t *testing.T) {
 	o := oneHost(t, nil)
-	_, err := o.Provider.Stop(t.Context(), o.machine)
+	_, err := o.Provider.Stop(t.Context(), o.machine, gatetest.Judge(gate.Stop, o.machine, o.Now()))
 	require.ErrorIs(t, err, provider.ErrBusy)
 	o.serve()
 	o.giveBack()
-	_, err = o.Provider.Stop(t.Context(), o.machine)
+	_, err = o.Provider.Stop(t.Context(), o.machine, gatetest.Judge(gate.Stop, o.machine, o.Now()))
 	require.ErrorIs(t, err, provider.ErrBusy)
 }
 

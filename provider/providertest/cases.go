@@ -75,7 +75,7 @@ func whose(t *testing.T, b Backend) {
 			require.Equal(t, cluster, m.Cluster)
 		}
 	}
-	require.NoError(t, b.Provider.Delete(t.Context(), own))
+	require.NoError(t, b.delete(t.Context(), own))
 	if got, err := b.Provider.Get(t.Context(), own); err == nil {
 		require.Equal(t, cluster, got.Cluster, "also on its way out")
 	}
@@ -87,7 +87,7 @@ func neverMade(t *testing.T, b Backend) {
 	list, err := b.Provider.List(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, list)
-	err = b.Provider.Delete(t.Context(), provider.Machine{ID: "nothing", Claim: "nobody", ClaimUID: "nobody", Attempt: 1})
+	err = b.delete(t.Context(), provider.Machine{ID: "nothing", Claim: "nobody", ClaimUID: "nobody", Attempt: 1})
 	require.ErrorIs(t, err, provider.ErrNotFound)
 }
 
@@ -102,7 +102,7 @@ func runs(t *testing.T, b Backend) {
 func deletes(t *testing.T, b Backend) {
 	r := request("std-000", 1)
 	m := boot(t, b, r)
-	require.NoError(t, b.Provider.Delete(t.Context(), m))
+	require.NoError(t, b.delete(t.Context(), m))
 	if got, err := b.Provider.Get(t.Context(), m); err == nil {
 		require.Equal(t, provider.StateDeleting, got.State)
 		require.Equal(t, 1, b.Count(), "what it still says is there is there")
@@ -110,7 +110,7 @@ func deletes(t *testing.T, b Backend) {
 		require.ErrorIs(t, err, provider.ErrBusy)
 	}
 	gone(t, b, m)
-	require.ErrorIs(t, b.Provider.Delete(t.Context(), m), provider.ErrNotFound)
+	require.ErrorIs(t, b.delete(t.Context(), m), provider.ErrNotFound)
 	require.Zero(t, b.Count())
 }
 
@@ -157,7 +157,7 @@ func wrongIdentity(t *testing.T, b Backend) {
 	for name, change := range impostors {
 		wrong := m
 		change(&wrong)
-		require.ErrorIs(t, b.Provider.Delete(t.Context(), wrong), provider.ErrRefused, name)
+		require.ErrorIs(t, b.delete(t.Context(), wrong), provider.ErrRefused, name)
 	}
 	got, err := b.Provider.Get(t.Context(), of(m.ClaimUID))
 	require.NoError(t, err)
@@ -168,13 +168,13 @@ func foreign(t *testing.T, b Backend, kind string) {
 	id, untouched := b.Foreign[kind]()
 	m := create(t, b, request("std-000", 1))
 	before := b.Count()
-	err := b.Provider.Delete(t.Context(), provider.Machine{ID: id, Claim: "std-001", ClaimUID: uidOf("std-001"), Attempt: 1})
+	err := b.delete(t.Context(), provider.Machine{ID: id, Claim: "std-001", ClaimUID: uidOf("std-001"), Attempt: 1})
 	require.ErrorIs(t, err, provider.ErrRefused)
 	stolen := m
 	stolen.ID = id
-	require.ErrorIs(t, b.Provider.Delete(t.Context(), stolen), provider.ErrRefused, "the right claim does not make it ours")
+	require.ErrorIs(t, b.delete(t.Context(), stolen), provider.ErrRefused, "the right claim does not make it ours")
 	for _, wrong := range []provider.Machine{stolen, {ID: id, Claim: "std-001", ClaimUID: uidOf("std-001"), Attempt: 1}} {
-		_, err = b.Provider.Stop(t.Context(), wrong)
+		_, err = b.stop(t.Context(), wrong)
 		require.ErrorIs(t, err, provider.ErrRefused)
 	}
 	b.Advance(longEnough)
@@ -195,9 +195,9 @@ func blind(t *testing.T, b Backend) {
 	notCertain(t, err)
 	_, err = b.Provider.Get(t.Context(), of(m.ClaimUID))
 	notCertain(t, err)
-	_, err = b.Provider.Stop(t.Context(), m)
+	_, err = b.stop(t.Context(), m)
 	notCertain(t, err)
-	require.NotErrorIs(t, b.Provider.Delete(t.Context(), m), provider.ErrNotFound)
+	require.NotErrorIs(t, b.delete(t.Context(), m), provider.ErrNotFound)
 	require.Equal(t, 1, b.Count())
 }
 
@@ -248,7 +248,7 @@ func boot(t *testing.T, b Backend, r provider.Request) provider.Machine {
 func gone(t *testing.T, b Backend, m provider.Machine) {
 	t.Helper()
 	for range 20 {
-		err := b.Provider.Delete(t.Context(), m)
+		err := b.delete(t.Context(), m)
 		if err != nil {
 			require.ErrorIs(t, err, provider.ErrNotFound)
 			_, err = b.Provider.Get(t.Context(), of(m.ClaimUID))
@@ -274,7 +274,7 @@ func sameName(t *testing.T, b Backend) {
 	}
 	imposter := old
 	imposter.ClaimUID = r.ClaimUID
-	require.ErrorIs(t, b.Provider.Delete(t.Context(), imposter), provider.ErrRefused)
+	require.ErrorIs(t, b.delete(t.Context(), imposter), provider.ErrRefused)
 	got, err := b.Provider.Get(t.Context(), of(old.ClaimUID))
 	require.NoError(t, err)
 	require.Equal(t, old, got)
@@ -290,8 +290,8 @@ func cancelled(t *testing.T, b Backend) {
 	require.ErrorIs(t, err, provider.ErrUnknown)
 	_, err = b.Provider.List(ctx)
 	require.ErrorIs(t, err, provider.ErrUnknown)
-	require.ErrorIs(t, b.Provider.Delete(ctx, m), provider.ErrUnknown)
-	_, err = b.Provider.Stop(ctx, m)
+	require.ErrorIs(t, b.delete(ctx, m), provider.ErrUnknown)
+	_, err = b.stop(ctx, m)
 	require.ErrorIs(t, err, provider.ErrUnknown)
 	create(t, b, request("std-001", 1))
 	require.Equal(t, 2, b.Count())

@@ -13,7 +13,7 @@ func stops(t *testing.T, b Backend) {
 	r := request("std-000", 1)
 	m := boot(t, b, r)
 	if b.CannotStop {
-		_, err := b.Provider.Stop(t.Context(), m)
+		_, err := b.stop(t.Context(), m)
 		require.ErrorIs(t, err, provider.ErrRefused)
 		got, err := b.Provider.Get(t.Context(), m)
 		require.NoError(t, err)
@@ -24,7 +24,7 @@ func stops(t *testing.T, b Backend) {
 	got, err := b.Provider.Get(t.Context(), of(m.ClaimUID))
 	require.NoError(t, err)
 	require.Equal(t, off, got)
-	again, err := b.Provider.Stop(t.Context(), m)
+	again, err := b.stop(t.Context(), m)
 	require.NoError(t, err)
 	require.Equal(t, off, again, "it is off already")
 	list, err := b.Provider.List(t.Context())
@@ -50,7 +50,7 @@ func stopsOthers(t *testing.T, b Backend) {
 	for name, change := range impostors {
 		wrong := m
 		change(&wrong)
-		_, err := b.Provider.Stop(t.Context(), wrong)
+		_, err := b.stop(t.Context(), wrong)
 		require.ErrorIs(t, err, provider.ErrRefused, name)
 	}
 	b.Advance(longEnough)
@@ -60,14 +60,14 @@ func stopsOthers(t *testing.T, b Backend) {
 }
 
 func stopsNothing(t *testing.T, b Backend) {
-	_, err := b.Provider.Stop(t.Context(), provider.Machine{ID: "nothing", Claim: "nobody", ClaimUID: "nobody", Attempt: 1})
+	_, err := b.stop(t.Context(), provider.Machine{ID: "nothing", Claim: "nobody", ClaimUID: "nobody", Attempt: 1})
 	require.ErrorIs(t, err, provider.ErrNotFound)
 	m := boot(t, b, request("std-000", 1))
-	require.NoError(t, b.Provider.Delete(t.Context(), m))
-	_, err = b.Provider.Stop(t.Context(), m)
+	require.NoError(t, b.delete(t.Context(), m))
+	_, err = b.stop(t.Context(), m)
 	require.Error(t, err)
 	gone(t, b, m)
-	_, err = b.Provider.Stop(t.Context(), m)
+	_, err = b.stop(t.Context(), m)
 	require.ErrorIs(t, err, provider.ErrNotFound)
 }
 
@@ -75,7 +75,7 @@ func stopsNothing(t *testing.T, b Backend) {
 func stop(t *testing.T, b Backend, m provider.Machine) provider.Machine {
 	t.Helper()
 	for range 20 {
-		got, err := b.Provider.Stop(t.Context(), m)
+		got, err := b.stop(t.Context(), m)
 		require.NoError(t, err)
 		require.Equal(t, m.ID, got.ID)
 		require.Equal(t, m.ClaimUID, got.ClaimUID)

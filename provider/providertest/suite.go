@@ -20,6 +20,8 @@ type Backend struct {
 	Provider provider.Provider
 	// Advance lets the backend's time pass, so that machines boot and deletions end.
 	Advance func(d time.Duration)
+	// Now is the backend's clock, which proofs are judged by.
+	Now func() time.Time
 	// Count is how many machines the backend really holds, whoever they belong to.
 	Count func() int
 	// Foreign makes machines that do not belong to the claims of the suite, by what they are ("a template"), and returns

@@ -124,7 +124,7 @@ func listOver(t *testing.T, b Backend, w *broken) {
 func deleteOver(t *testing.T, b Backend, w *broken) {
 	m := boot(t, b, request("std-000", 1))
 	other := create(t, b, request("std-001", 1))
-	_ = w.call(t, b, func(ctx context.Context) error { return b.Provider.Delete(ctx, m) })
+	_ = w.call(t, b, func(ctx context.Context) error { return b.delete(ctx, m) })
 	gone(t, b, m)
 	_, err := b.Provider.Get(t.Context(), of(other.ClaimUID))
 	require.NoError(t, err, "and nothing but that machine")
@@ -136,7 +136,7 @@ func stopOver(t *testing.T, b Backend, w *broken) {
 	r := request("std-000", 1)
 	m := boot(t, b, r)
 	other := boot(t, b, request("std-001", 1))
-	_ = w.call(t, b, func(ctx context.Context) error { _, err := b.Provider.Stop(ctx, m); return err })
+	_ = w.call(t, b, func(ctx context.Context) error { _, err := b.stop(ctx, m); return err })
 	stop(t, b, m)
 	r.ID = m.ID
 	require.Equal(t, m, boot(t, b, r))

@@ -155,7 +155,7 @@ func (r *rig) backend(t *testing.T) providertest.Backend {
 	imposter := map[string]string{"name": "std-001", "tags": "muster", "scsi0": "shared:x", "description": `muster: {"provider":"px","claim":"std-001",` +
 		`"uid":"another-uid","attempt":1,"pool":"std","shape":"m","stage":"made"}`}
 	return providertest.Backend{
-		Provider: r.provider(t), Advance: r.advance, Count: r.count, Rotate: r.rotate, Secrets: []string{canary, canaryUserData},
+		Provider: r.provider(t), Advance: r.advance, Now: r.now, Count: r.count, Rotate: r.rotate, Secrets: []string{canary, canaryUserData},
 		Blind: func() {
 			rights := enough()
 			rights["/pool/"+pool] = []string{"VM.Allocate", "VM.PowerMgmt"}

@@ -8,10 +8,11 @@ import (
 	"strconv"
 
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // Delete stops a machine, and when its host says that it is stopped, destroys or keeps it; one step a call.
-func (p *Provider) Delete(ctx context.Context, m provider.Machine) error {
+func (p *Provider) Delete(ctx context.Context, m provider.Machine, proof gate.Proof) error {
 	op := fmt.Sprintf("delete VM %s of claim %s", m.ID, m.ClaimUID)
 	if err := over(ctx, op); err != nil {
 		return err
@@ -22,12 +23,15 @@ func (p *Provider) Delete(ctx context.Context, m provider.Machine) error {
 	defer p.claims.lock(string(m.ClaimUID))()
 	f, err := p.observe(ctx, m.ClaimUID, m.ID)
 	if errors.Is(err, errAbsent) {
-		return p.absent(ctx, op, m)
+		return p.absent(ctx, op, m, proof)
 	}
 	if err != nil {
 		return err
 	}
 	if err := p.mayTouch(op, m, f); err != nil {
+		return err
+	}
+	if err := provider.Spend(proof, gate.Delete, m, p.machine(f).Identity, p.now()); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -66,7 +70,7 @@ func (p *Provider) mayTouch(op string, m provider.Machine, f *found) error {
 }
 
 // absent tells what is gone from what was never ours.
-func (p *Provider) absent(ctx context.Context, op string, m provider.Machine) error {
+func (p *Provider) absent(ctx context.Context, op string, m provider.Machine, proof gate.Proof) error {
 	v, err := p.look(ctx)
 	if err != nil {
 		return err
@@ -87,7 +91,10 @@ func (p *Provider) absent(ctx context.Context, op string, m provider.Machine) er
 		p.mu.Unlock()
 	}
 	gone := p.proveAbsent(ctx, op, m)
-	if errors.Is(gone, provider.ErrNotFound) {
+	if errors.Is(gone, provider.ErrNotFound) && m.Seeded {
+		if err := provider.Spend(proof, gate.Delete, m, gate.Identity{}, p.now()); err != nil {
+			return err
+		}
 		if err := p.sweep(ctx, op, v, m); err != nil {
 			return err
 		}

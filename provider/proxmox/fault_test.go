@@ -13,6 +13,8 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
 	"github.com/muster-sh/muster/provider/dial"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/gate/gatetest"
 	"github.com/muster-sh/muster/provider/proxmox"
 	"github.com/muster-sh/muster/provider/proxmox/pvesim"
 )
@@ -141,7 +143,7 @@ func TestAHostThatIsOffline(t *testing.T) {
 	req := request(1)
 	m := boot(t, r, always(p), &req)
 	r.cluster.Online(m.Host, false)
-	err := p.Delete(t.Context(), m)
+	err := p.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, r.now()))
 	require.Error(t, err)
 	require.NotErrorIs(t, err, provider.ErrNotFound, "a delete that reached nobody has done nothing")
 	_, err = p.Get(t.Context(), m)
@@ -201,7 +203,7 @@ func TestWithoutQuorumNothingIsTakenForDone(t *testing.T) {
 	m := boot(t, r, always(p), &req)
 	r.cluster.Quorum(false)
 	for range 6 {
-		err := p.Delete(t.Context(), m)
+		err := p.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, r.now()))
 		require.NotErrorIs(t, err, provider.ErrNotFound)
 		r.advance(15 * time.Second)
 	}

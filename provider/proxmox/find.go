@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
 )
 
@@ -139,13 +140,28 @@ func (p *Provider) learn(r *row, m mark, ok bool) {
 	p.known[r.vmid()] = knownMark{tags: r.Tags, name: r.Name, mark: m, ok: ok}
 }
 
+// identityOf is the VM as its configuration describes it. Where that was not read, in a listing, and of a VM that is still being made,
+// whose clone wrote a name and UUID of its own, it is what the mark promises: a reading has to agree with it later.
+func identityOf(f *found) v1alpha1.MachineIdentity {
+	id := v1alpha1.MachineIdentity{ID: strconv.Itoa(f.row.vmid())}
+	switch {
+	case f.mark.Stage == stageKept:
+	case f.config == nil, f.mark.Stage == stageCloned:
+		id.Name, id.SystemUUID = nameOf(f.mark.Claim, f.mark.Attempt), uuidOf(f.mark.UID, f.mark.Attempt)
+	default:
+		id.Name, id.SystemUUID = f.config.all["name"], f.config.smbiosUUID()
+	}
+	return id
+}
+
 // machine is what the caller is told of a VM.
 func (p *Provider) machine(f *found) provider.Machine {
 	return provider.Machine{
 		ID: provider.ID(strconv.Itoa(f.row.vmid())), Claim: f.mark.Claim, ClaimUID: f.mark.UID, Attempt: f.mark.Attempt, Cluster: f.mark.Cluster,
 		State: p.state(f), ProviderID: fmt.Sprintf("proxmox://%s/%d", p.spec.Region, f.row.vmid()),
 		SystemUUID: uuidOf(f.mark.UID, f.mark.Attempt), NodeName: nameOf(f.mark.Claim, f.mark.Attempt),
-		Host: f.row.Node, Zone: f.row.Node, Message: f.failed, Seeded: f.mark.seeded(),
+		Identity: identityOf(f),
+		Host:     f.row.Node, Zone: f.row.Node, Message: f.failed, Seeded: f.mark.seeded(),
 	}
 }
 

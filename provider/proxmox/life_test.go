@@ -15,6 +15,8 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/gate/gatetest"
 	"github.com/muster-sh/muster/provider/proxmox"
 	"github.com/muster-sh/muster/provider/proxmox/pvesim"
 )
@@ -55,7 +57,7 @@ func boot(t *testing.T, r *rig, p func() *proxmox.Provider, req *provider.Reques
 func gone(t *testing.T, r *rig, p func() *proxmox.Provider, m provider.Machine) {
 	t.Helper()
 	for range 40 {
-		err := p().Delete(t.Context(), m)
+		err := p().Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, r.now()))
 		if errors.Is(err, provider.ErrNotFound) {
 			return
 		}
@@ -121,7 +123,7 @@ func TestAMachineThatIsBeingClonedIsNotProvenAbsent(t *testing.T) {
 	restarted := r.provider(t)
 	_, err = restarted.Get(t.Context(), provider.Machine{ID: req.ID, ClaimUID: req.ClaimUID})
 	require.ErrorIs(t, err, provider.ErrUnknown)
-	require.ErrorIs(t, restarted.Delete(t.Context(), provider.Machine{ID: req.ID, Claim: req.Claim, ClaimUID: req.ClaimUID, Attempt: 1}), provider.ErrUnknown)
+	require.ErrorIs(t, restarted.Delete(t.Context(), provider.Machine{ID: req.ID, Claim: req.Claim, ClaimUID: req.ClaimUID, Attempt: 1}, gatetest.Judge(gate.Delete, provider.Machine{ID: req.ID, Claim: req.Claim, ClaimUID: req.ClaimUID, Attempt: 1}, r.now())), provider.ErrUnknown)
 	r.advance(time.Minute)
 	m, err := restarted.Get(t.Context(), provider.Machine{ID: req.ID, ClaimUID: req.ClaimUID})
 	require.NoError(t, err)
@@ -149,7 +151,7 @@ func TestAKeptMachineIsWokenForTheNextClaim(t *testing.T) {
 	require.Equal(t, m.ID, again.ID)
 	require.NotEqual(t, m.SystemUUID, again.SystemUUID)
 	require.Equal(t, 2, r.count())
-	require.ErrorIs(t, p().Delete(t.Context(), m), provider.ErrRefused, "it is not the first claim's any more")
+	require.ErrorIs(t, p().Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, r.now())), provider.ErrRefused, "it is not the first claim's any more")
 	gone(t, r, p, again)
 	require.Equal(t, 1, r.count(), "it was not to be kept this time")
 }
@@ -188,7 +190,7 @@ func TestAMachineOfAnotherClusterIsNotRemoved(t *testing.T) {
 	req.Cluster = "a"
 	m := boot(t, r, always(p), &req)
 	m.Cluster = "b"
-	require.ErrorIs(t, p.Delete(t.Context(), m), provider.ErrRefused)
+	require.ErrorIs(t, p.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, r.now())), provider.ErrRefused)
 	require.Equal(t, 1, r.count())
 }
 
@@ -211,7 +213,7 @@ func TestWhatSomebodyChangedIsNotTouched(t *testing.T) {
 			id, err := strconv.Atoi(string(m.ID))
 			require.NoError(t, err)
 			r.cluster.Change(id, change)
-			require.ErrorIs(t, p.Delete(t.Context(), m), provider.ErrRefused)
+			require.ErrorIs(t, p.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, r.now())), provider.ErrRefused)
 			vm, there := r.cluster.VM(id)
 			require.True(t, there)
 			require.Zero(t, vm.Stops)

@@ -13,6 +13,8 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
 	"github.com/muster-sh/muster/provider/dial"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/gate/gatetest"
 	"github.com/muster-sh/muster/provider/proxmox/pvesim"
 )
 
@@ -79,7 +81,7 @@ func TestAMachineUnderHighAvailabilityIsReleased(t *testing.T) {
 	m := boot(t, r, always(p), &req)
 	r.cluster.Change(mustNumber(t, m.ID), func(vm *pvesim.VM) { vm.HA = true })
 	for range 3 { // the task of the order ends at once, and the VM still runs
-		require.NoError(t, p.Delete(t.Context(), m))
+		require.NoError(t, p.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, r.now())))
 		r.advance(2 * time.Second)
 		require.True(t, r.vm(t, m.ID).Running)
 	}
@@ -114,9 +116,9 @@ func TestAProtectedMachineIsRefused(t *testing.T) {
 	p, req := r.provider(t), request(1)
 	m := boot(t, r, always(p), &req)
 	r.cluster.Change(mustNumber(t, m.ID), func(vm *pvesim.VM) { vm.Config["protection"] = "1" })
-	require.NoError(t, p.Delete(t.Context(), m))
+	require.NoError(t, p.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, r.now())))
 	r.advance(time.Minute)
-	err := p.Delete(t.Context(), m)
+	err := p.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, r.now()))
 	require.ErrorIs(t, err, provider.ErrRefused)
 	require.Contains(t, provider.HintOf(err), "--protection 0")
 	require.Equal(t, 1, r.count())
@@ -187,7 +189,7 @@ func TestALockThatACrashLeftIsTheOperators(t *testing.T) {
 	_, err := p.Get(t.Context(), m)
 	require.ErrorIs(t, err, provider.ErrUnknown)
 	require.Contains(t, provider.HintOf(err), "qm unlock "+string(req.ID))
-	require.ErrorIs(t, p.Delete(t.Context(), m), provider.ErrUnknown)
+	require.ErrorIs(t, p.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, r.now())), provider.ErrUnknown)
 	require.Equal(t, 1, r.count())
 }
 

@@ -6,11 +6,12 @@ import (
 	"fmt"
 
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // Stop has a machine shut down and, where its guest does not, its power taken away. It is not reset: that a reset had any
 // effect is nowhere to be seen, and a machine that is off says so.
-func (p *Provider) Stop(ctx context.Context, m provider.Machine) (provider.Machine, error) {
+func (p *Provider) Stop(ctx context.Context, m provider.Machine, proof gate.Proof) (provider.Machine, error) {
 	op := fmt.Sprintf("stop VM %s of claim %s", m.ID, m.ClaimUID)
 	if err := over(ctx, op); err != nil {
 		return provider.Machine{}, err
@@ -29,7 +30,7 @@ func (p *Provider) Stop(ctx context.Context, m provider.Machine) (provider.Machi
 	if err := p.mayTouch(op, m, f); err != nil {
 		return provider.Machine{}, err
 	}
-	return p.stop(ctx, op, f)
+	return p.stop(ctx, op, f, func() error { return provider.Spend(proof, gate.Stop, m, p.machine(f).Identity, p.now()) })
 }
 
 // nothingToStop tells what is gone from what was never ours.
@@ -45,7 +46,7 @@ func (p *Provider) nothingToStop(ctx context.Context, op string, m provider.Mach
 }
 
 // stop takes the power off, unless the machine is off or on its way there. From now on it is no failure that it is.
-func (p *Provider) stop(ctx context.Context, op string, f *found) (provider.Machine, error) {
+func (p *Provider) stop(ctx context.Context, op string, f *found, spend func() error) (provider.Machine, error) {
 	busy := func(why string) error { return &provider.Error{Op: op, Kind: provider.ErrBusy, Err: errors.New(why)} }
 	if p.machine(f).State == provider.StateDeleting {
 		return provider.Machine{}, busy("it is being given back")
@@ -70,6 +71,9 @@ func (p *Provider) stop(ctx context.Context, op string, f *found) (provider.Mach
 	}
 	p.mu.Unlock()
 	if f.status == "running" {
+		if err := spend(); err != nil {
+			return provider.Machine{}, err
+		}
 		return p.powerOff(ctx, f)
 	}
 	return p.machine(f), nil

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/gate/gatetest"
 	"github.com/muster-sh/muster/provider/proxmox"
 	"github.com/muster-sh/muster/provider/proxmox/pvesim"
 )
@@ -39,7 +41,7 @@ func halt(t *testing.T, r *rig, p func() *proxmox.Provider, m provider.Machine) 
 	t.Helper()
 	began := r.now()
 	for r.now().Sub(began) < 10*time.Minute {
-		got, err := p().Stop(t.Context(), m)
+		got, err := p().Stop(t.Context(), m, gatetest.Judge(gate.Stop, m, r.now()))
 		if err == nil && got.State == provider.StatePending {
 			return r.now().Sub(began)
 		}
@@ -130,7 +132,7 @@ func TestAMachineThatStaysOnIsNotCalledOff(t *testing.T) {
 	for range 40 {
 		r.cluster.Mend()
 		r.cluster.Break(pvesim.Fault{Method: "POST", Part: "/status/", Message: "OK"})
-		got, err := p.Stop(t.Context(), m)
+		got, err := p.Stop(t.Context(), m, gatetest.Judge(gate.Stop, m, r.now()))
 		require.NoError(t, err)
 		require.Equal(t, provider.StateCreating, got.State)
 		r.advance(5 * time.Second)
@@ -166,7 +168,7 @@ func TestAMachineThatIsBeingStartedIsNotStopped(t *testing.T) {
 	_, err := p.Create(t.Context(), req)
 	require.NoError(t, err)
 	for _, who := range []*proxmox.Provider{p, r.provider(t)} {
-		_, err = who.Stop(t.Context(), m)
+		_, err = who.Stop(t.Context(), m, gatetest.Judge(gate.Stop, m, r.now()))
 		require.ErrorIs(t, err, provider.ErrBusy)
 	}
 	require.Equal(t, m, boot(t, r, always(p), &req))
@@ -212,12 +214,12 @@ func TestAMachineThatNoListingHasIsNotGone(t *testing.T) {
 			r.advance(2 * time.Second)
 			c.hide(r, m)
 			for range 3 {
-				_, err := p.Stop(t.Context(), m)
+				_, err := p.Stop(t.Context(), m, gatetest.Judge(gate.Stop, m, r.now()))
 				require.ErrorIs(t, err, provider.ErrUnknown)
 				require.NotErrorIs(t, err, provider.ErrNotFound)
 				_, err = p.Get(t.Context(), m)
 				require.ErrorIs(t, err, provider.ErrUnknown)
-				require.ErrorIs(t, p.Delete(t.Context(), m), provider.ErrUnknown)
+				require.ErrorIs(t, p.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, r.now())), provider.ErrUnknown)
 				r.advance(2 * time.Second)
 			}
 			require.Empty(t, r.ordered())
@@ -234,7 +236,7 @@ func TestATokenThatLosesTheRightToSwitch(t *testing.T) {
 	r := newRig(t)
 	p, _, m := runs(t, r, nil)
 	r.without("/pool/"+pool, "VM.PowerMgmt")
-	_, err := p.Stop(t.Context(), m)
+	_, err := p.Stop(t.Context(), m, gatetest.Judge(gate.Stop, m, r.now()))
 	require.ErrorIs(t, err, provider.ErrMisconfigured)
 	r.cluster.Allow(enough())
 	halt(t, r, always(p), m)

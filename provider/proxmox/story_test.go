@@ -16,6 +16,9 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/lifecycle"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/gate/gatetest"
+	"github.com/muster-sh/muster/provider/identity"
 	"github.com/muster-sh/muster/provider/proxmox"
 	"github.com/muster-sh/muster/provider/proxmox/pvesim"
 )
@@ -43,7 +46,7 @@ func newActor(n int) *actor {
 func (a *actor) step(t *testing.T, r *rig, p *proxmox.Provider, killed bool) {
 	o := lifecycle.Observed{Machine: a.sight, Outcome: a.outcome, Asked: a.asked, PodsFresh: a.fresh}
 	if a.node != nil {
-		if c, how := lifecycle.Match([]*v1alpha1.NodeClaim{a.claim}, a.node); c != nil {
+		if c, how := identity.Match([]*v1alpha1.NodeClaim{a.claim}, a.node); c != nil {
 			o.Node, o.NodeBy = a.node, how
 		}
 	}
@@ -81,7 +84,7 @@ func (a *actor) perform(t *testing.T, r *rig, p *proxmox.Provider, e lifecycle.E
 		m, err := p.Get(t.Context(), e.Machine)
 		answered(lifecycle.VerbLook, m, err)
 	case lifecycle.Delete:
-		answered(lifecycle.VerbDelete, e.Machine, p.Delete(t.Context(), e.Machine))
+		answered(lifecycle.VerbDelete, e.Machine, p.Delete(t.Context(), e.Machine, gatetest.Judge(gate.Delete, e.Machine, r.now())))
 	case lifecycle.LookPods:
 		a.fresh = true
 	case lifecycle.UpdateNode:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 const (
@@ -28,17 +30,19 @@ const (
 type Client struct {
 	endpoint string
 	http     *http.Client
+	now      func() time.Time
 }
 
 var _ provider.Provider = (*Client)(nil)
 
-// NewClient returns a client of an endpoint such as http://127.0.0.1:10280. Transport may be nil for the default.
-func NewClient(endpoint string, transport http.RoundTripper) (*Client, error) {
+// NewClient returns a client of an endpoint such as http://127.0.0.1:10280. Transport may be nil for the default; now is the clock
+// that proofs are judged by.
+func NewClient(endpoint string, transport http.RoundTripper, now func() time.Time) (*Client, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("endpoint %q is no URL with http or https and a host", endpoint)
 	}
-	return &Client{endpoint: strings.TrimSuffix(endpoint, "/"), http: &http.Client{
+	return &Client{endpoint: strings.TrimSuffix(endpoint, "/"), now: now, http: &http.Client{
 		Transport: transport, Timeout: callTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
@@ -83,9 +87,12 @@ func (c *Client) List(ctx context.Context) ([]provider.Machine, error) {
 }
 
 // Delete gives a machine back.
-func (c *Client) Delete(ctx context.Context, m provider.Machine) error {
+func (c *Client) Delete(ctx context.Context, m provider.Machine, proof gate.Proof) error {
 	if m.ClaimUID == "" {
 		return fmt.Errorf("delete %s: no claim UID: %w", m.ID, provider.ErrRefused)
+	}
+	if err := c.spend(ctx, gate.Delete, m, proof); err != nil {
+		return fmt.Errorf("delete %s: %w", m.ID, err)
 	}
 	query := url.Values{"id": {string(m.ID)}, "claim": {m.Claim}}
 	answer, err := c.call(ctx, http.MethodDelete, "/machines/"+url.PathEscape(string(m.ClaimUID))+"?"+query.Encode(), nil)
@@ -99,10 +106,25 @@ func (c *Client) Delete(ctx context.Context, m provider.Machine) error {
 	return nil
 }
 
+// spend looks at the machine once more and spends the proof. Where there is none, the endpoint says what that means.
+func (c *Client) spend(ctx context.Context, act gate.Act, m provider.Machine, proof gate.Proof) error {
+	met, err := c.Get(ctx, m)
+	if errors.Is(err, provider.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return provider.Spend(proof, act, m, met.Identity, c.now())
+}
+
 // Stop takes a machine's power away.
-func (c *Client) Stop(ctx context.Context, m provider.Machine) (provider.Machine, error) {
+func (c *Client) Stop(ctx context.Context, m provider.Machine, proof gate.Proof) (provider.Machine, error) {
 	if m.ClaimUID == "" {
 		return provider.Machine{}, fmt.Errorf("stop %s: no claim UID: %w", m.ID, provider.ErrRefused)
+	}
+	if err := c.spend(ctx, gate.Stop, m, proof); err != nil {
+		return provider.Machine{}, fmt.Errorf("stop %s: %w", m.ID, err)
 	}
 	query := url.Values{"id": {string(m.ID)}, "claim": {m.Claim}}
 	stopped, err := c.machine(ctx, http.MethodPost, "/machines/"+url.PathEscape(string(m.ClaimUID))+"/stop?"+query.Encode(), nil, m.ClaimUID)

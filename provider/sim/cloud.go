@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
 )
 
@@ -143,7 +144,7 @@ func (c *Cloud) add(r provider.Request, f fate) *Machine {
 	m := &Machine{Request: r, Machine: provider.Machine{
 		ID: provider.ID(name), Claim: r.Claim, ClaimUID: r.ClaimUID, Attempt: r.Attempt, Cluster: r.Cluster, State: provider.StateCreating,
 		ProviderID: fmt.Sprintf("sim://%s/%s", name, r.ClaimUID), SystemUUID: string(r.ClaimUID), NodeName: name,
-		Host: "sim", Created: c.now,
+		Identity: v1alpha1.MachineIdentity{ID: name, SystemUUID: string(r.ClaimUID)}, Host: "sim", Created: c.now,
 	}}
 	c.machines[r.ClaimUID] = m
 	c.names[name] = r.ClaimUID
@@ -187,8 +188,9 @@ func (c *Cloud) List(now time.Time) []provider.Machine {
 	return list
 }
 
-// Delete is provider.Provider.Delete at the given time.
-func (c *Cloud) Delete(d provider.Machine, now time.Time) error {
+// Delete is provider.Provider.Delete at the given time. May is asked about the machine before anything is done; nil is for who
+// stands behind a wire, and was asked before it.
+func (c *Cloud) Delete(d provider.Machine, now time.Time, may func(provider.Machine) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.settle(now)
@@ -197,6 +199,9 @@ func (c *Cloud) Delete(d provider.Machine, now time.Time) error {
 		return err
 	}
 	if m.State != provider.StateDeleting {
+		if err := permitted(may, m); err != nil {
+			return err
+		}
 		m.State, m.goneAt = provider.StateDeleting, c.now.Add(c.config.DeleteTime)
 		c.alarms.set(m.goneAt, m.ClaimUID)
 		c.changed()
@@ -204,8 +209,15 @@ func (c *Cloud) Delete(d provider.Machine, now time.Time) error {
 	return nil
 }
 
-// Stop is provider.Provider.Stop at the given time; it takes as long as a deletion.
-func (c *Cloud) Stop(d provider.Machine, now time.Time) (provider.Machine, error) {
+func permitted(may func(provider.Machine) error, m *Machine) error {
+	if may == nil {
+		return nil
+	}
+	return may(m.Machine)
+}
+
+// Stop is provider.Provider.Stop at the given time; it takes as long as a deletion. May as for Delete.
+func (c *Cloud) Stop(d provider.Machine, now time.Time, may func(provider.Machine) error) (provider.Machine, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.settle(now)
@@ -217,6 +229,9 @@ func (c *Cloud) Stop(d provider.Machine, now time.Time) (provider.Machine, error
 		return m.Machine, nil
 	case m.State != provider.StateRunning:
 		return provider.Machine{}, fmt.Errorf("machine %s is %s: %w", m.ID, m.State, provider.ErrBusy)
+	}
+	if err := permitted(may, m); err != nil {
+		return provider.Machine{}, err
 	}
 	m.State, m.stopped, m.runsAt, m.joinsAt = provider.StateCreating, true, time.Time{}, time.Time{}
 	m.stopsAt = c.now.Add(c.config.DeleteTime)

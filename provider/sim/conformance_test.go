@@ -35,6 +35,7 @@ func backend(t *testing.T) (providertest.Backend, *sim.Cloud, *watch) {
 	cloud, clock := newCloud(t, sim.DefaultConfig()), &watch{}
 	return providertest.Backend{
 		Advance: clock.Advance,
+		Now:     clock.Now,
 		Count:   func() int { return len(cloud.List(clock.Now())) },
 		Foreign: map[string]func() (provider.ID, func() bool){"a machine": func() (provider.ID, func() bool) {
 			const id = provider.ID("somebody-elses")
@@ -63,7 +64,7 @@ func TestTheClientKeepsTheContract(t *testing.T) {
 		server := httptest.NewServer(sim.NewServer(cloud, clock.Now))
 		t.Cleanup(server.Close)
 		b.Wire = &providertest.Wire{Base: http.DefaultTransport}
-		client, err := sim.NewClient(server.URL, b.Wire)
+		client, err := sim.NewClient(server.URL, b.Wire, clock.Now)
 		require.NoError(t, err)
 		b.Provider = client
 		return b

@@ -88,7 +88,7 @@ func TestAMachineThatIsGoneDoesNotRegisterAnyMore(t *testing.T) {
 		m, err := cloud.Create(ask("std-000", 1), time.Now())
 		require.NoError(t, err)
 		time.Sleep(2 * time.Minute)
-		require.NoError(t, cloud.Delete(m, time.Now()))
+		require.NoError(t, cloud.Delete(m, time.Now(), nil))
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		nodes.mu.Lock()
@@ -120,7 +120,7 @@ func TestServeRunsTheWholeBackendUntilItIsTold(t *testing.T) {
 		done <- sim.Serve(ctx, sim.Backend{Listener: listener, Nodes: watched{nodes, joined}, Now: time.Now,
 			Log: slog.New(slog.DiscardHandler)})
 	}()
-	client, err := sim.NewClient("http://"+listener.Addr().String(), http.DefaultTransport)
+	client, err := sim.NewClient("http://"+listener.Addr().String(), http.DefaultTransport, time.Now)
 	require.NoError(t, err)
 	m, err := client.Create(t.Context(), ask("std-000", 1))
 	require.NoError(t, err)

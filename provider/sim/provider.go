@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // Provider is a Cloud in this process, with a clock.
@@ -46,19 +47,23 @@ func (p *Provider) List(ctx context.Context) ([]provider.Machine, error) {
 }
 
 // Delete gives a machine back.
-func (p *Provider) Delete(ctx context.Context, m provider.Machine) error {
+func (p *Provider) Delete(ctx context.Context, m provider.Machine, proof gate.Proof) error {
 	if err := over(ctx); err != nil {
 		return err
 	}
-	return p.cloud.Delete(m, p.now())
+	return p.cloud.Delete(m, p.now(), func(met provider.Machine) error {
+		return provider.Spend(proof, gate.Delete, m, met.Identity, p.now())
+	})
 }
 
 // Stop takes a machine's power away.
-func (p *Provider) Stop(ctx context.Context, m provider.Machine) (provider.Machine, error) {
+func (p *Provider) Stop(ctx context.Context, m provider.Machine, proof gate.Proof) (provider.Machine, error) {
 	if err := over(ctx); err != nil {
 		return provider.Machine{}, err
 	}
-	return p.cloud.Stop(m, p.now())
+	return p.cloud.Stop(m, p.now(), func(met provider.Machine) error {
+		return provider.Spend(proof, gate.Stop, m, met.Identity, p.now())
+	})
 }
 
 // Check has nothing to look at: these machines need nothing.

@@ -120,14 +120,14 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) delete(w http.ResponseWriter, r *http.Request) {
 	m := named(r)
-	err := s.cloud.Delete(m, s.now())
+	err := s.cloud.Delete(m, s.now(), nil)
 	s.calls.add(Call{At: s.now(), Verb: "delete", Claim: m.Claim, ClaimUID: m.ClaimUID}, err)
 	answerWith(w, wireDeleted{Accepted: true}, err)
 }
 
 func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 	m := named(r)
-	stopped, err := s.cloud.Stop(m, s.now())
+	stopped, err := s.cloud.Stop(m, s.now(), nil)
 	s.calls.add(Call{At: s.now(), Verb: "stop", Claim: m.Claim, ClaimUID: m.ClaimUID}, err)
 	answerWith(w, wireMachine(stopped), err)
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
 )
 
@@ -27,21 +28,23 @@ type (
 	}
 	// wireMachine is a machine in an answer.
 	wireMachine struct {
-		ID         provider.ID    `json:"id"`
-		Claim      string         `json:"claim"`
-		ClaimUID   types.UID      `json:"claimUID"`
-		Attempt    int32          `json:"attempt"`
-		Cluster    types.UID      `json:"cluster,omitempty"`
-		State      provider.State `json:"state"`
-		ProviderID string         `json:"providerID,omitempty"`
-		SystemUUID string         `json:"systemUUID,omitempty"`
-		NodeName   string         `json:"nodeName,omitempty"`
-		Host       string         `json:"host,omitempty"`
-		Rack       string         `json:"rack,omitempty"`
-		Zone       string         `json:"zone,omitempty"`
-		Created    time.Time      `json:"created"`
-		Seeded     bool           `json:"seeded,omitempty"`
-		Message    string         `json:"message,omitempty"`
+		ID           provider.ID              `json:"id"`
+		Claim        string                   `json:"claim"`
+		ClaimUID     types.UID                `json:"claimUID"`
+		Attempt      int32                    `json:"attempt"`
+		Cluster      types.UID                `json:"cluster,omitempty"`
+		State        provider.State           `json:"state"`
+		ProviderID   string                   `json:"providerID,omitempty"`
+		SystemUUID   string                   `json:"systemUUID,omitempty"`
+		NodeName     string                   `json:"nodeName,omitempty"`
+		Identity     v1alpha1.MachineIdentity `json:"identity"`
+		NeverStarted bool                     `json:"neverStarted,omitempty"`
+		Host         string                   `json:"host,omitempty"`
+		Rack         string                   `json:"rack,omitempty"`
+		Zone         string                   `json:"zone,omitempty"`
+		Created      time.Time                `json:"created"`
+		Seeded       bool                     `json:"seeded,omitempty"`
+		Message      string                   `json:"message,omitempty"`
 	}
 	// wireList answers GET /machines. Complete is always true: its absence tells a client that this is no such list.
 	wireList struct {

@@ -116,7 +116,7 @@ func TestAListThatIsNotWholeIsUnknown(t *testing.T) {
 
 func TestAnEndpointMustBeAURL(t *testing.T) {
 	for _, bad := range []string{"", "localhost:80", "ftp://a", "http://", "http://a b"} {
-		_, err := NewClient(bad, nil)
+		_, err := NewClient(bad, nil, time.Now)
 		require.Error(t, err, bad)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // server is an API server with one claim, its node and their provider. Verbs that no story needs are left to the nil interface:
@@ -70,7 +71,10 @@ func (s *server) UpdateNode(_ context.Context, _, to *corev1.Node) error {
 }
 
 // DeleteNode and DeleteClaim are not what a restart comes to: its end finds them gone.
-func (s *server) DeleteNode(context.Context, string, types.UID) error {
+func (s *server) DeleteNode(_ context.Context, name string, _ types.UID, p gate.Proof) error {
+	if err := p.SpendNode(name, s.now()); err != nil {
+		return err
+	}
 	return s.fate.Do(func() error { s.node = nil; return nil })
 }
 
@@ -87,6 +91,14 @@ func (s *server) DeleteClaim(context.Context, string, types.UID) error {
 // UpdateProviderStatus keeps what is said of the provider.
 func (s *server) UpdateProviderStatus(_ context.Context, p *v1alpha1.Provider) error {
 	return s.fate.Do(func() error { s.backend = p.DeepCopy(); return nil })
+}
+
+// Nodes is the node.
+func (s *server) Nodes(context.Context) ([]*corev1.Node, error) {
+	if s.node == nil {
+		return nil, nil
+	}
+	return []*corev1.Node{s.node.DeepCopy()}, nil
 }
 
 // PodsOn finds no pod.

@@ -131,9 +131,10 @@ func (w *ward) start() {
 	w.process = w.b.Start()
 	w.live = capacity.NewLive(capacity.Schedulers{Place: sets.New("muster")})
 	log := slog.New(slog.DiscardHandler)
-	w.claims = &control.Claims{Live: w.live, Kube: w, Nodes: w, Backends: w, Log: log, Cluster: "own", Now: w.b.Now}
+	permit := &control.Gate{Live: w.live, Kube: w, Backends: w, Log: log, Cluster: "own", Now: w.b.Now}
+	w.claims = &control.Claims{Live: w.live, Kube: w, Nodes: w, Backends: w, Log: log, Cluster: "own", Gate: permit, Now: w.b.Now}
 	w.keeper = &control.Providers{Live: w.live, Kube: w, Backends: w, Log: log, Machines: func(string, int, int) {},
-		Keeper: &control.Keeper{Live: w.live, Kube: w, Nodes: w, Backends: w, Log: log, Cluster: "own"}}
+		Keeper: &control.Keeper{Live: w.live, Kube: w, Nodes: w, Backends: w, Log: log, Cluster: "own", Gate: permit}}
 	w.live.SetPool(w.pool)
 	w.listed = time.Time{}
 }

@@ -28,6 +28,7 @@ type Machines interface {
 func Backend(t *testing.T, r *Rack, machines Machines, object func(name string) *v1alpha1.Host) providertest.Backend {
 	return providertest.Backend{
 		Provider: r.Provider,
+		Now:      r.Now,
 		Advance:  func(d time.Duration) { r.Advance(t, d) },
 		Count:    func() int { return count(t, r, machines) },
 		Foreign: map[string]func() (provider.ID, func() bool){

@@ -14,6 +14,8 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
 	"github.com/muster-sh/muster/provider/dial"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/gate/gatetest"
 	"github.com/muster-sh/muster/provider/host"
 	"github.com/muster-sh/muster/provider/host/hosttest"
 	"github.com/muster-sh/muster/provider/host/ipmi"
@@ -221,7 +223,7 @@ func TestASoftShutdownWithoutEffectIsEscalated(t *testing.T) {
 	require.NoError(t, err)
 	rack.Advance(t, time.Minute)
 	rack.Claims.Set("uid", host.ClaimSight{State: v1alpha1.ClaimReleasing, Served: true})
-	require.NoError(t, rack.Provider.Delete(t.Context(), m))
+	require.NoError(t, rack.Provider.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, rack.Now())))
 	rack.Advance(t, 10*time.Minute)
 	require.Equal(t, []string{"on", "shutdown", "off"}, room.sims["host-00"].Ops())
 	require.Equal(t, v1alpha1.HostOff, rack.Objects.Get("host-00").Status.State)

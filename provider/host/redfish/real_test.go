@@ -15,6 +15,8 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
 	"github.com/muster-sh/muster/provider/dial"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/gate/gatetest"
 	"github.com/muster-sh/muster/provider/host"
 	"github.com/muster-sh/muster/provider/host/hosttest"
 	"github.com/muster-sh/muster/provider/host/redfish"
@@ -111,7 +113,7 @@ func TestAColdResetOfTheBMCIsWaitedFor(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, provider.StateRunning, m.State)
 			room.sims["host-00"].ColdReset(time.Minute) // and while it is switched off
-			require.NoError(t, rack.Provider.Delete(t.Context(), m))
+			require.NoError(t, rack.Provider.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, rack.Now())))
 			rack.Advance(t, 10*time.Minute)
 			require.Equal(t, v1alpha1.HostOff, rack.Objects.Get("host-00").Status.State)
 			require.False(t, room.IsOn("host-00"))

@@ -14,6 +14,8 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
 	"github.com/muster-sh/muster/provider/dial"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/gate/gatetest"
 	"github.com/muster-sh/muster/provider/host"
 	"github.com/muster-sh/muster/provider/host/hosttest"
 	"github.com/muster-sh/muster/provider/host/wol"
@@ -247,7 +249,7 @@ func TestAHostIsUpOnlyWhenItsNodeIs(t *testing.T) {
 	m, err = rack.Provider.Get(t.Context(), m)
 	require.NoError(t, err)
 	require.Equal(t, provider.StateRunning, m.State)
-	require.NoError(t, rack.Provider.Delete(t.Context(), m))
+	require.NoError(t, rack.Provider.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, rack.Now())))
 	rack.Advance(t, 10*time.Minute)
 	require.Equal(t, []string{"host-00"}, l.off, "through its node")
 	require.Equal(t, v1alpha1.HostOff, rack.Objects.Get("host-00").Status.State)
@@ -262,9 +264,9 @@ func TestAHostThatNobodySeesIsKeptOutForTheOperator(t *testing.T) {
 	m, err = rack.Provider.Get(t.Context(), m)
 	require.NoError(t, err)
 	require.Equal(t, provider.StateFailed, m.State)
-	require.NoError(t, rack.Provider.Delete(t.Context(), m))
+	require.NoError(t, rack.Provider.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, rack.Now())))
 	rack.Advance(t, time.Hour)
-	require.ErrorIs(t, rack.Provider.Delete(t.Context(), m), provider.ErrNotFound)
+	require.ErrorIs(t, rack.Provider.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, rack.Now())), provider.ErrNotFound)
 	q := rack.Objects.Get("host-00").Status.Quarantine
 	require.NotNil(t, q)
 	require.Nil(t, q.Until, "it may be on, and nobody can tell")

@@ -1,0 +1,56 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider/gate"
+)
+
+// gateAgain is how soon the gate is asked again after it refused.
+const gateAgain = 5 * time.Second
+
+// hearGate takes in what the gate said of the last act. A refusal is no answer of the provider: nothing was asked of it.
+func (s *step) hearGate() {
+	refusal := s.o.Refused
+	if out := s.o.Outcome; out != nil && errors.As(out.Err, &refusal) {
+		s.o.Outcome = nil
+	}
+	switch {
+	case refusal != nil:
+		s.block(refusal)
+	case s.o.Proven && s.is(v1alpha1.ConditionReleaseBlocked):
+		s.no(v1alpha1.ConditionReleaseBlocked, "Proven", "")
+	}
+}
+
+// block tells why an act is not done, once for each reason, and what a person can do about it.
+func (s *step) block(refusal *gate.Refusal) {
+	s.refused = true
+	message := refusal.Error()
+	if refusal.Act == gate.Delete || refusal.Act == gate.Stop {
+		message += "; if the machine is gone for good: muster confirm-gone " + s.c.Name
+	}
+	old := meta.FindStatusCondition(s.c.Status.Conditions, v1alpha1.ConditionReleaseBlocked)
+	if old == nil || old.Status != metav1.ConditionTrue || old.Reason != refusal.Reason {
+		s.do(Event{Type: corev1.EventTypeWarning, Reason: refusal.Reason, Message: cut(message)})
+	}
+	s.yes(v1alpha1.ConditionReleaseBlocked, refusal.Reason, message)
+	s.wake(gateAgain)
+}
+
+// kept says that the machine stays for now because the gate refused, and what it waits for.
+func (s *step) kept() bool {
+	if !s.refused {
+		return false
+	}
+	c := meta.FindStatusCondition(s.c.Status.Conditions, v1alpha1.ConditionReleaseBlocked)
+	s.say(fmt.Sprintf("machine %s is kept: %s", s.c.Status.MachineID, c.Message))
+	return true
+}
