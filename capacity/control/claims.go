@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -122,13 +123,18 @@ func (r *Claims) observe(claim *v1alpha1.NodeClaim, p *progress, h heard) lifecy
 		Refused: h.refused, Proven: h.proven}
 	found := r.nodes(claim)
 	o.Node, o.NodeBy = r.node(claim, found)
-	o.Unheard = claim.Status.State == v1alpha1.ClaimDraining && (r.Settled != nil && r.Settled() != nil || r.Live.Unheard(r.Now()))
-	if o.Node == nil {
-		return o
+	for _, f := range found {
+		switch {
+		case len(f.Others) > 0:
+			o.Ambiguous = fmt.Sprintf("Node %s could also be the machine of %s (%s)", f.Node.Name, strings.Join(f.Others, ", "), f.Why)
+		case o.Node != nil && f.Node.Name != o.Node.Name && f.How > identity.ByName:
+			o.Others = append(o.Others, f.Node)
+		}
 	}
+	o.Unheard = claim.Status.State == v1alpha1.ClaimDraining && (r.Settled != nil && r.Settled() != nil || r.Live.Unheard(r.Now()))
 	var pods []*capacity.Pod
-	for _, f := range found { // what runs under another name of the machine keeps it, too
-		pods = append(pods, r.Live.Occupants(f.Node.Name)...)
+	for _, name := range nodeNames(claim, found) {
+		pods = append(pods, r.Live.Occupants(name)...)
 	}
 	if h.looked {
 		pods = unite(pods, h.pods)
@@ -136,10 +142,23 @@ func (r *Claims) observe(claim *v1alpha1.NodeClaim, p *progress, h heard) lifecy
 	for _, pod := range pods {
 		o.Pods = append(o.Pods, r.occupant(claim, pod, p.refused[pod.UID]))
 	}
-	if claim.Status.State == v1alpha1.ClaimDraining {
+	if claim.Status.State == v1alpha1.ClaimDraining && o.Node != nil {
 		o.Attached = r.Live.Attached(o.Node.Name)
 	}
 	return o
+}
+
+// nodeNames are the names that pods of a claim's machine may be bound to: those of all Nodes that could be it, and the one on record,
+// whose Node may have been deleted by hand under its pods.
+func nodeNames(claim *v1alpha1.NodeClaim, found []identity.Candidate) []string {
+	var names []string
+	for _, f := range found {
+		names = append(names, f.Node.Name)
+	}
+	if n := claim.Status.NodeName; n != "" && !slices.Contains(names, n) {
+		names = append(names, n)
+	}
+	return names
 }
 
 // occupant is a pod as a drain sees it. Whoever deletes a claim evicts all.

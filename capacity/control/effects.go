@@ -68,7 +68,7 @@ func (r *Claims) performOne(ctx context.Context, claim *v1alpha1.NodeClaim, p *p
 	case lifecycle.DeletePod:
 		return r.leave(ctx, claim, p, h, gate.DeletePod, e.Pods, r.Kube.DeletePod)
 	case lifecycle.LookPods:
-		return r.lookPods(ctx, claim, e.Node, h)
+		return r.lookPods(ctx, claim, h)
 	case lifecycle.Event:
 		r.tell(claim, e)
 	default:
@@ -106,14 +106,8 @@ func (h *heard) hearGate(err error) error {
 }
 
 // lookPods reads the pods of a claim's Node, and of every other Node that could be its machine.
-func (r *Claims) lookPods(ctx context.Context, claim *v1alpha1.NodeClaim, node string, h *heard) error {
-	names := []string{node}
-	for _, f := range r.nodes(claim) {
-		if f.Node.Name != node {
-			names = append(names, f.Node.Name)
-		}
-	}
-	for _, name := range names {
+func (r *Claims) lookPods(ctx context.Context, claim *v1alpha1.NodeClaim, h *heard) error {
+	for _, name := range nodeNames(claim, r.nodes(claim)) {
 		pods, err := r.Kube.PodsOn(ctx, name)
 		if err != nil {
 			return err

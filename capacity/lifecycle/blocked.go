@@ -54,3 +54,27 @@ func (s *step) kept() bool {
 	s.say(fmt.Sprintf("machine %s is kept: %s", s.c.Status.MachineID, c.Message))
 	return true
 }
+
+// mustStand keeps a machine whose time is over and on which, by what is known already, the gate would not permit anything: a Node that
+// may be this machine is another claim's as well, or pods are bound there. It is not released; whatever comes of it comes by itself.
+func (s *step) mustStand() bool {
+	refusal := &gate.Refusal{Act: gate.Delete, Subject: s.recorded().Subject()}
+	switch {
+	case s.o.Ambiguous != "":
+		refusal.Reason, refusal.Missing = "IdentityAmbiguous", []gate.Item{{Clause: "each Node belongs to this machine alone", Found: s.o.Ambiguous}}
+	case len(s.o.Pods) > 0:
+		refusal.Reason = "PodsOnNode"
+		refusal.Missing = []gate.Item{{Clause: "no pod is left", Found: "pods are bound there: " + s.stayers()}}
+	default:
+		return false
+	}
+	s.block(refusal)
+	return s.kept()
+}
+
+// unblock takes back that a release is refused, where none is asked for any more.
+func (s *step) unblock() {
+	if !s.refused && s.is(v1alpha1.ConditionReleaseBlocked) {
+		s.no(v1alpha1.ConditionReleaseBlocked, "NotAsked", "")
+	}
+}

@@ -68,7 +68,7 @@ func (s *step) reopen() {
 // closed reports whether the Node was seen with our taint and cordon for long enough that every earlier binding shows.
 func (s *step) closed() bool {
 	reason := s.reasonOf(v1alpha1.ConditionDraining)
-	if s.o.Node != nil && s.update(closedNode(s.o.Node)) {
+	if s.updateAll(closedNode) {
 		s.yes(v1alpha1.ConditionDraining, ReasonClosing, "the node is being tainted and cordoned")
 		s.wake(drainSettle)
 		return false

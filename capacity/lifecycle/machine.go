@@ -120,6 +120,9 @@ func (s *step) overdue() bool {
 		s.wake(left)
 		return false
 	}
+	if s.mustStand() {
+		return true
+	}
 	s.release(ReasonTimeout, fmt.Sprintf("no ready node %s after the launch", timeout))
 	return true
 }

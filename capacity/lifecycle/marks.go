@@ -17,12 +17,25 @@ var (
 )
 
 // update asks for the Node to be as wanted and reports whether it is not.
-func (s *step) update(want *corev1.Node) bool {
-	if equality.Semantic.DeepEqual(s.o.Node, want) {
+func (s *step) update(want *corev1.Node) bool { return s.updateNode(s.o.Node, want) }
+
+func (s *step) updateNode(old, want *corev1.Node) bool {
+	if equality.Semantic.DeepEqual(old, want) {
 		return false
 	}
-	s.do(UpdateNode{Old: s.o.Node, New: want})
+	s.do(UpdateNode{Old: old, New: want})
 	return true
+}
+
+// updateAll asks for every Node of the machine to be as wanted and reports whether one is not.
+func (s *step) updateAll(want func(*corev1.Node) *corev1.Node) (some bool) {
+	if s.o.Node != nil {
+		some = s.update(want(s.o.Node))
+	}
+	for _, n := range s.o.Others {
+		some = s.updateNode(n, want(n)) || some
+	}
+	return some
 }
 
 func registered(node *corev1.Node, c *v1alpha1.NodeClaim) bool {

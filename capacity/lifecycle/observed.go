@@ -18,8 +18,13 @@ type Observed struct {
 	Node   *corev1.Node
 	NodeBy identity.How
 
-	// Pods keep a drain waiting: the pods bound to the Node that are not finished, and the pods a hold keeps room for
-	// there. DaemonSet pods and mirror pods are left out by the caller.
+	// Others are further Nodes of this machine alone: a kubelet that registered under another name left them, or is one of them.
+	Others []*corev1.Node
+	// Ambiguous says which Node could be this machine and another claim's as well; empty when none could.
+	Ambiguous string
+
+	// Pods keep a drain waiting: the pods bound to one of these Nodes, or to the name of the one on record, that are not finished,
+	// and the pods a hold keeps room for there. DaemonSet pods and mirror pods are left out by the caller.
 	Pods []PodOnNode
 	// PodsFresh says that Pods was read from the API server in this tick and not from a cache. A drain ends on such a
 	// look only. Where there is no cache it is always true.

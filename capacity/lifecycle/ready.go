@@ -33,7 +33,8 @@ func ready(s *step) {
 	default:
 		s.yes(v1alpha1.ConditionReady, ReasonNodeReady, "")
 		s.say("node " + node.Name + " is ready")
-		s.update(OpenNode(node))
+		s.updateAll(OpenNode)
+		s.unblock()
 		s.unseed()
 	}
 }
@@ -53,7 +54,8 @@ func (s *step) nodeGone() {
 	case timeout <= 0:
 	case s.now.Before(end):
 		s.wake(end.Sub(s.now))
-	case s.seenRunning(end):
+	case s.mustStand(), !s.seenRunning(end):
+	default:
 		s.release(ReasonNodeLost, fmt.Sprintf("node %s did not come back in %s", s.c.Status.NodeName, timeout))
 		return
 	}

@@ -93,7 +93,7 @@ func releasing(s *step) {
 // fence keeps pods off a Node that is still there, or joined late: its machine is going.
 func (s *step) fence() {
 	if _, present := s.machine(); s.hasNode() && (present || !s.provenGone()) {
-		s.update(closedNode(s.o.Node))
+		s.updateAll(closedNode)
 	}
 }
 
