@@ -40,6 +40,10 @@ const (
 	SafeToEvictAnnotation      = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 	SafeLocalVolumesAnnotation = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 
+	// ConfirmGoneAnnotation on a NodeClaim is a person's word that its machine is gone: "<machine id>/<attempt> <user>". It is good for
+	// one act, and for this machine of this attempt only. `muster confirm-gone` sets it.
+	ConfirmGoneAnnotation = "muster.sh/confirm-gone"
+
 	// ReturnHostAnnotation on a Host, set to a value it did not have before, returns the host from quarantine.
 	ReturnHostAnnotation = "muster.sh/return-host"
 

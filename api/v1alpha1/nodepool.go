@@ -19,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Max",type=integer,JSONPath=`.spec.limits.maxNodes`
 // +kubebuilder:printcolumn:name="Weight",type=integer,JSONPath=`.spec.weight`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Frozen",type=string,JSONPath=`.status.conditions[?(@.type=="Frozen")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Braked",type=string,JSONPath=`.status.conditions[?(@.type=="Braked")].status`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -451,7 +452,7 @@ type NodePoolStatus struct {
 	// +optional
 	InFlight int32 `json:"inFlight"`
 	// conditions: Ready says whether the pool can grow, and why not; Braked says for which pods it buys nothing because
-	// its machines came up in vain.
+	// its machines came up in vain; Frozen says whether people stopped the pool's releases or its provisioning.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -552,6 +553,28 @@ type PoolBackoff struct {
 
 // ConditionBraked on a pool is True while a circuit of it is open.
 const ConditionBraked = "Braked"
+
+// ConditionFrozen on a pool is True while people have stopped its releases, its provisioning, or both (docs/freeze.md).
+const ConditionFrozen = "Frozen"
+
+// The reasons of ConditionFrozen.
+const (
+	ReasonNotFrozen          = "NotFrozen"
+	ReasonReleasesFrozen     = "ReleasesFrozen"
+	ReasonProvisioningFrozen = "ProvisioningFrozen"
+	ReasonAllFrozen          = "AllFrozen"     // releases and provisioning
+	ReasonFreezeUnknown      = "FreezeUnknown" // the ConfigMap cannot be read or understood, which counts as both
+)
+
+// Frozen says what of the pool is stopped, as its status has it.
+func (s *NodePoolStatus) Frozen() (releases, provisioning bool) {
+	for i := range s.Conditions {
+		if c := &s.Conditions[i]; c.Type == ConditionFrozen && c.Status == metav1.ConditionTrue {
+			return c.Reason != ReasonProvisioningFrozen, c.Reason != ReasonReleasesFrozen
+		}
+	}
+	return false, false
+}
 
 // NodePoolList is a list of NodePools.
 //
