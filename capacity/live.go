@@ -14,6 +14,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/volume"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // Live is the cluster as Muster sees it now, kept up to date one object at a time for the filter path. It is safe for
@@ -77,6 +78,7 @@ type Live struct {
 	took      map[types.UID][]string  // see Claim.Took, by claim
 	templates map[string]*Template    // by pool
 	moves     uint64                  // of pods: how often one came to stand somewhere, or left
+	freeze    gate.Freeze             // as last read
 }
 
 // Schedulers says whose pods are Muster's business.

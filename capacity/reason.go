@@ -32,6 +32,7 @@ const (
 	CodePoolLimit       Code = "PoolLimit"       // a pool would do, but may not grow
 	CodePoolBackoff     Code = "PoolBackoff"     // a pool would do, but its last machines failed
 	CodePoolNotReady    Code = "PoolNotReady"    // a pool would do, but its provider is missing or not usable
+	CodePoolFrozen      Code = "PoolFrozen"      // a pool would do, but people have stopped its provisioning
 	CodeTooLarge        Code = "TooLarge"        // no shape has so much room
 	CodeNotReached      Code = "NotReached"      // the plan ran out of effort before it came to the pod
 	CodeTooManyWait     Code = "TooManyWait"     // so many pods lack room that this one is not planned for yet
@@ -128,6 +129,7 @@ func (r Reason) poolText() string {
 		CodePoolLimit:       "limit reached",
 		CodePoolBackoff:     "backing off after failed machines",
 		CodePoolNotReady:    "provider not ready",
+		CodePoolFrozen:      "the pool orders no machine",
 		CodeTooLarge:        "no shape is large enough",
 		CodeNotReached:      "not looked at yet: the plan had too much to do, and the next one begins with such pods",
 		CodeTooManyWait:     "more pods wait for a node than are planned for at a time; this one's turn comes when others are placed",

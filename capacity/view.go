@@ -13,6 +13,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/capacity/volume"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // View is the cluster at one moment, for decisions that take longer than a filter call. Nothing in it is ever changed;
@@ -50,6 +51,8 @@ type View struct {
 	Storage *volume.Frozen
 	// Namespaces by name: what a namespaceSelector is compared with.
 	Namespaces Namespaces
+	// Freeze is what people have stopped, as last read.
+	Freeze gate.Freeze
 	// Schedulers says whose pods are placed by Muster and whose are only watched.
 	Schedulers Schedulers
 	// Generation of the Live it was taken from.
@@ -66,7 +69,7 @@ func (l *Live) View() *View {
 		Nodes: make([]*Node, 0, l.present), Seen: make(map[string]time.Time, l.present),
 		Pods: make(map[string][]*Pod, l.present), HeldOn: make(map[string]int, l.present), Held: map[string][]*Pod{},
 		Providers: map[string]*v1alpha1.Provider{}, Reserved: map[string][]*Pod{}, Classes: l.classes, Schedulers: l.schedulers,
-		Generation: l.generation, moves: l.moves,
+		Freeze: l.freeze, Generation: l.generation, moves: l.moves,
 	}
 	for _, d := range l.daemons {
 		v.Daemons = append(v.Daemons, d)

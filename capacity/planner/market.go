@@ -82,6 +82,9 @@ func newMarket(v *capacity.View, sim *simulation.Simulation, k kinds, now time.T
 			if seller.stop.Code == "" {
 				seller.stop = providerStop(pool, v.Providers[pool.Spec.Provider])
 			}
+			if frozen, why := v.Freeze.Provisioning(pool.Name); frozen {
+				seller.stop, seller.until = capacity.Reason{Code: capacity.CodePoolFrozen, Detail: why}, time.Time{}
+			}
 			m.vendors = append(m.vendors, seller)
 			m.tiers[tier] = append(m.tiers[tier], seller)
 		}

@@ -49,7 +49,7 @@ func (m *market) why(c *class) capacity.Outcome {
 func nearness(c capacity.Code) int {
 	return slices.Index([]capacity.Code{
 		capacity.CodeTaint, capacity.CodeAffinity, capacity.CodeInsufficient, capacity.CodeResourceClaims, capacity.CodeTooManyPods, capacity.CodeTooLarge,
-		capacity.CodePoolNotReady, capacity.CodePoolBackoff, capacity.CodeBought, capacity.CodePoolLimit,
+		capacity.CodePoolNotReady, capacity.CodePoolBackoff, capacity.CodePoolFrozen, capacity.CodeBought, capacity.CodePoolLimit,
 	}, c)
 }
 

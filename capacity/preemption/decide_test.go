@@ -12,6 +12,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/preemption"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // The rules of kube-scheduler's DefaultPreemption, one case each. A pod important of priority 100 wants 4 CPUs.
@@ -145,6 +146,20 @@ func TestWhoHasToLeave(t *testing.T) {
 			}
 			c.pods(pod("cheap", 0, 4000, on("spared")), pod("dear", 99, 4000, on("other")))
 		}, []string{"important to other: dear"}},
+		"nobody of a pool whose releases are frozen": {func(c *cluster) {
+			for _, name := range []string{"frozen", "other"} {
+				n := node(name, 4000)
+				n.Labels[v1alpha1.PoolLabel] = name
+				c.SetNode(n, start)
+			}
+			c.SetFreeze(gate.ParseFreeze(map[string]string{"releases": "frozen", "provisioning": "other"}))
+			c.pods(pod("cheap", 0, 4000, on("frozen")), pod("dear", 99, 4000, on("other")))
+		}, []string{"important to other: dear"}},
+		"nobody at all while all releases are frozen": {func(c *cluster) {
+			c.nodes(4000, "a")
+			c.SetFreeze(gate.ParseFreeze(map[string]string{"releases": "*"}))
+			c.pods(pod("below", 0, 4000, on("a")))
+		}, nil},
 		"nobody for room that is held by a pod of lower priority": {func(c *cluster) {
 			c.nodes(4000, "a")
 			c.pods(pod("held", 0, 4000, func(p *corev1.Pod) { p.Status.NominatedNodeName = "a" }))

@@ -13,8 +13,8 @@ const patience = 5 * time.Minute
 
 // Hopeless says whether no pool may grow for a pod that a plan left without a machine, so that only other pods can make
 // room for it: there is no pool, every one is at a limit, or none has nodes that would take the pod. A pool that is held
-// up for a while is waited for. Pods that cannot be judged are never hopeless, and those that did not take the machines
-// bought for them would not take this room either.
+// up for a while is waited for, and one that people have frozen for as long as they wish. Pods that cannot be judged are
+// never hopeless, and those that did not take the machines bought for them would not take this room either.
 func Hopeless(s *capacity.Shortfall, o capacity.Outcome, now time.Time) bool {
 	if o.Fate != capacity.Unserved {
 		return false
@@ -23,7 +23,11 @@ func Hopeless(s *capacity.Shortfall, o capacity.Outcome, now time.Time) bool {
 		return o.Reason.Code == capacity.CodeNoPool
 	}
 	for _, p := range o.Pools {
-		if !final(p.Reason) && now.Sub(s.Since) < patience || p.Reason.Code == capacity.CodeBought {
+		switch p.Reason.Code {
+		case capacity.CodeBought, capacity.CodePoolFrozen:
+			return false
+		}
+		if !final(p.Reason) && now.Sub(s.Since) < patience {
 			return false
 		}
 	}

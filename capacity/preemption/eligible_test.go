@@ -41,6 +41,7 @@ func TestWhenNoPoolMayGrow(t *testing.T) {
 		"machines are being made, and then there is room": {unserved(of(capacity.CodePoolLimit, "maxInFlight 1")), time.Minute, false},
 		"a pod that did not take what was bought":         {capacity.Outcome{Fate: capacity.Unserved, Reason: of(capacity.CodeBought, "")}, time.Hour, false},
 		"a pool's machines were not taken":                {unserved(limit, of(capacity.CodeBought, "")), time.Hour, false},
+		"a pool is frozen, for however long":              {unserved(limit, of(capacity.CodePoolFrozen, "")), 24 * time.Hour, false},
 		"a pod that cannot be judged":                     {capacity.Outcome{Fate: capacity.Unserved, Reason: of(capacity.CodeResourceClaims, "")}, time.Hour, false},
 	} {
 		t.Run(name, func(t *testing.T) {

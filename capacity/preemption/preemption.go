@@ -153,7 +153,8 @@ func newDecider(v *capacity.View, asks []Ask, now time.Time) *decider {
 	}
 	for _, n := range v.Nodes {
 		if n.Stage == capacity.Open {
-			d.spots = append(d.spots, d.spot(n, spared.Has(n.Pool)))
+			frozen, _ := v.Freeze.Releases(n.Pool)
+			d.spots = append(d.spots, d.spot(n, frozen || spared.Has(n.Pool)))
 		}
 	}
 	return d

@@ -23,12 +23,14 @@ type pool struct {
 	machines int                // that it has in any state
 	used     int                // serving with pods, or in flight for some
 	full     bool               // it has as many machines as it may, and pods wait
+	frozen   string             // who stopped its releases, and why; "" while they go on
 }
 
 func countPools(v *capacity.View, fresh substitutes) map[string]*pool {
 	pools := map[string]*pool{}
 	for _, p := range v.Pools {
-		pools[p.Name] = &pool{object: p}
+		_, frozen := v.Freeze.Releases(p.Name)
+		pools[p.Name] = &pool{object: p, frozen: frozen}
 	}
 	short := unpromised(v)
 	for _, c := range v.Claims {

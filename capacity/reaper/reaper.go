@@ -163,6 +163,9 @@ func (d *decider) judge(c *capacity.Claim) (Reason, time.Duration) {
 		return NoPool, 0
 	case p.object.Spec.ScaleDown.Disabled:
 		return Disabled, 0
+	case p.frozen != "":
+		d.Details[c.Object.Name] = p.frozen
+		return Frozen, 0
 	case protected(c):
 		return Protected, 0
 	case !d.v.Answers(p.object): // the claim would stay in Releasing, where nobody can use the node, for as long as it is silent

@@ -17,6 +17,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/reaper"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
@@ -43,6 +44,10 @@ func newWorld(minNodes int32) *world {
 	w.live.SetPool(w.pool)
 	w.live.SetProvider(&v1alpha1.Provider{ObjectMeta: metav1.ObjectMeta{Name: "sim"}})
 	return w
+}
+
+func (w *world) freeze(key, pools string) {
+	w.live.SetFreeze(gate.ParseFreeze(map[string]string{key: pools, "by": "alice"}))
 }
 
 func (w *world) node(i int, change ...func(*v1alpha1.NodeClaim)) {
@@ -115,6 +120,18 @@ func TestDecide(t *testing.T) {
 		},
 		"spares a node that is empty for a moment less": {
 			build: func(w *world) { w.node(0) }, after: time.Minute - 1, want: reaper.Waiting,
+		},
+		"spares an idle node while the pool's releases are frozen": {
+			build: func(w *world) { w.node(0); w.freeze("releases", "p") }, after: time.Hour, want: reaper.Frozen,
+		},
+		"spares an idle node while what is frozen cannot be read": {
+			build: func(w *world) { w.node(0); w.freeze("releases", "") }, after: time.Hour, want: reaper.Frozen,
+		},
+		"releases an idle node while another pool's releases are frozen": {
+			build: func(w *world) { w.node(0); w.freeze("releases", "other") }, after: time.Hour, want: reaper.Idle,
+		},
+		"releases an idle node while provisioning is frozen": {
+			build: func(w *world) { w.node(0); w.freeze("provisioning", "*") }, after: time.Hour, want: reaper.Idle,
 		},
 		"spares a node that still runs pods": {
 			build: func(w *world) {

@@ -23,6 +23,7 @@ const (
 	Spare       Reason = "Spare"       // the pool keeps so many nodes ready without pods
 	Budget      Reason = "Budget"      // as many of the pool's nodes are on their way out as may be
 	Disabled    Reason = "Disabled"    // the pool's nodes stay
+	Frozen      Reason = "Frozen"      // people have stopped the pool's releases
 	NoPool      Reason = "NoPool"      // its pool is gone: nobody says what may happen to it
 	NotReady    Reason = "NotReady"    // the claim is not in state Ready
 	Protected   Reason = "Protected"   // annotated with muster.sh/do-not-release, or as other autoscalers have it
