@@ -7,6 +7,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/amount"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // Without is the view as it will be when these claims' nodes have been closed and the pods that are to be moved off them
@@ -37,6 +38,13 @@ func (v *View) Without(claims []*v1alpha1.NodeClaim, moved map[string][]*Pod) *V
 		}
 	}
 	SortShortfalls(next.Shortfalls)
+	return &next
+}
+
+// WithFreeze is the view with another freeze.
+func (v *View) WithFreeze(f gate.Freeze) *View {
+	next := *v
+	next.Freeze = f
 	return &next
 }
 

@@ -184,6 +184,9 @@ func (k *kube) DeleteNode(_ context.Context, name string, uid types.UID, p gate.
 	return nil
 }
 
+// Freeze stops nothing: no person takes part in a replay.
+func (k *kube) Freeze(context.Context) (gate.Freeze, error) { return gate.Freeze{}, nil }
+
 // UpdatePoolStatus stores the status of the version that was read.
 func (k *kube) UpdatePoolStatus(_ context.Context, p *v1alpha1.NodePool) error {
 	old := k.pools[p.Name]

@@ -44,6 +44,10 @@ type Kube interface {
 	// Claims reads every claim past every cache: what is not there does not exist.
 	Claims(ctx context.Context) ([]*v1alpha1.NodeClaim, error)
 
+	// Freeze reads what people have stopped past every cache. With an error, it is a freeze of everything; an object that is not there
+	// stops nothing.
+	Freeze(ctx context.Context) (gate.Freeze, error)
+
 	UpdatePoolStatus(ctx context.Context, p *v1alpha1.NodePool) error
 	UpdateProviderStatus(ctx context.Context, p *v1alpha1.Provider) error
 

@@ -128,8 +128,11 @@ func (p *Planner) pass(ctx context.Context, now time.Time, buy bool) {
 		return
 	}
 	plan := planner.PlanWithin(v, now, p.Effort)
+	if buy && len(plan.Creates) > 0 {
+		v, plan = p.heedFreeze(ctx, v, plan, now)
+	}
 	if plan.Next > 0 {
-		p.due = now.Add(plan.Next)
+		p.wakeAt(now.Add(plan.Next))
 	}
 	pass := Pass{Shortfalls: len(v.Shortfalls), Fates: map[capacity.Fate]int{}, Bought: buy}
 	if buy {
@@ -173,6 +176,21 @@ func (p *Planner) reopened(ctx context.Context) (v *capacity.View, ok bool) {
 		v = p.Live.View()
 	}
 	return v, ok
+}
+
+// heedFreeze makes the plan anew where another freeze holds than the view knows of. Without an answer nothing is ordered, and the
+// pods are told so; the pools are told when that lasts.
+func (p *Planner) heedFreeze(ctx context.Context, v *capacity.View, plan capacity.Plan, now time.Time) (*capacity.View, capacity.Plan) {
+	next, same := latest(ctx, p.Kube, p.Live, p.Log, v)
+	if same {
+		return v, plan
+	}
+	plan = planner.PlanWithin(next, now, p.Effort)
+	if next.Freeze.Unread() != "" {
+		p.wakeAt(now.Add(freezeAgain))
+		return v, plan
+	}
+	return next, plan
 }
 
 // create writes the intents. The API server refuses a slot that is taken: then the view was old, and the next plan is
@@ -314,6 +332,7 @@ func (p *Planner) tellPools(ctx context.Context, v *capacity.View, now time.Time
 		switch err := p.Kube.UpdatePoolStatus(ctx, next); {
 		case err == nil:
 			p.tellStops(pool, next)
+			p.tellFreeze(pool, next)
 		case !Conflict(err):
 			p.Log.Warn("cannot write the pool's status", "pool", pool.Name, "error", err)
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/control"
 	"github.com/muster-sh/muster/policy"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
@@ -41,6 +42,10 @@ type notebook struct {
 	conditions []string
 	events     []string
 	fail       error // the next creation fails like this
+
+	freeze      map[string]string // the data of the ConfigMap
+	unread      error             // why it cannot be read
+	freezeReads int
 }
 
 func newNotebook() *notebook {
@@ -97,6 +102,16 @@ func (n *notebook) store(c *v1alpha1.NodeClaim) *v1alpha1.NodeClaim {
 	c.ResourceVersion = fmt.Sprint(n.version)
 	n.claims[c.Name] = c
 	return c
+}
+
+func (n *notebook) Freeze(context.Context) (gate.Freeze, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.freezeReads++
+	if n.unread != nil {
+		return gate.FreezeUnknown(n.unread), n.unread
+	}
+	return gate.ParseFreeze(n.freeze), nil
 }
 
 func (n *notebook) UpdatePoolStatus(_ context.Context, p *v1alpha1.NodePool) error {

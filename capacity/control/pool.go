@@ -42,6 +42,10 @@ func PoolStatus(pool *v1alpha1.NodePool, v *capacity.View, review experience.Rev
 	braked.ObservedGeneration = pool.Generation
 	braked.LastTransitionTime = metav1.NewTime(now)
 	meta.SetStatusCondition(&next.Status.Conditions, braked)
+	frozen := frozen(pool, v)
+	frozen.ObservedGeneration = pool.Generation
+	frozen.LastTransitionTime = metav1.NewTime(now)
+	meta.SetStatusCondition(&next.Status.Conditions, frozen)
 	return next
 }
 

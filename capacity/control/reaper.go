@@ -34,6 +34,13 @@ func (r *Reaper) Tick(ctx context.Context, now time.Time) time.Duration {
 	v := r.Live.View()
 	r.memory = r.memory.Follow(v, now)
 	d := r.Decide(v, r.memory, now)
+	if len(d.Release)+len(d.Order) > 0 {
+		if next, same := latest(ctx, r.Kube, r.Live, r.Log, v); !same {
+			v = next
+			d = r.Decide(v, r.memory, now)
+			d.Next = shortest(d.Next, freezeAgain)
+		}
+	}
 	if r.Observe != nil {
 		r.Observe(v, d)
 	}

@@ -14,13 +14,20 @@ import (
 // repair restarts or replaces nodes that are not ready for long, where their pool asks for it, and leaves those alone that come
 // back.
 func (k *Keeper) repair(ctx context.Context, now time.Time) {
-	r := housekeeping.Repair(k.Live.View(), now)
+	v := k.Live.View()
+	r := housekeeping.Repair(v, now)
+	if len(r.Restart)+len(r.Replace) > 0 {
+		v, _ = latest(ctx, k.Kube, k.Live, k.Log, v)
+	}
 	for _, c := range r.Spare {
 		c = c.DeepCopy()
 		c.Spec.Release = nil
 		k.record(ctx, c, "NodeRecovered", fmt.Sprintf("node %s is ready again: it is not replaced", c.Status.NodeName))
 	}
 	for _, one := range r.Restart {
+		if frozen, _ := v.Freeze.Releases(one.Pool.Name); frozen {
+			continue // the pool says so
+		}
 		c := one.Claim.DeepCopy()
 		c.Spec.Restart = &v1alpha1.Restart{Since: metav1.NewMicroTime(now)}
 		if k.record(ctx, c, "NodeUnhealthy", fmt.Sprintf("node %s was not ready for %s: it is restarted", c.Status.NodeName,
@@ -29,6 +36,9 @@ func (k *Keeper) repair(ctx context.Context, now time.Time) {
 		}
 	}
 	for _, one := range r.Replace {
+		if frozen, _ := v.Freeze.Releases(one.Pool.Name); frozen {
+			continue
+		}
 		c, pool := one.Claim.DeepCopy(), one.Pool
 		c.Spec.Release = &v1alpha1.Release{Reason: housekeeping.Unhealthy, Since: metav1.NewMicroTime(now), Drain: drainOf(pool)}
 		if k.record(ctx, c, "NodeUnhealthy", fmt.Sprintf("node %s was not ready for %s%s: it is replaced", c.Status.NodeName,

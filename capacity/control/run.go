@@ -22,6 +22,7 @@ type Loops struct {
 	Reaper    *Reaper
 	Holds     *Holds
 	Providers *Providers
+	Freezes   *Freezes // nil where people cannot stop anything
 	Log       *slog.Logger
 	// Workers is how many claims are reconciled at once.
 	Workers int
@@ -59,6 +60,9 @@ func (l *Loops) Run(ctx context.Context) {
 	if l.Preemptor != nil {
 		poke := either(ctx, l.preempt, l.Preemptor.Waiting())
 		all.Go(func() { onChange(ctx, poke, l.Preemptor.Tick) })
+	}
+	if l.Freezes != nil {
+		all.Go(func() { every(ctx, freezeEvery, l.Freezes.Tick) })
 	}
 	all.Go(func() { every(ctx, 10*time.Second, l.Holds.Tick) })
 	all.Go(func() { every(ctx, 15*time.Second, l.Providers.Tick) })

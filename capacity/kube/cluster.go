@@ -36,19 +36,20 @@ func Scheme() (*runtime.Scheme, error) {
 
 // Cluster performs the loops' writes, and their reads that must not come out of a cache. It is safe for concurrent use.
 type Cluster struct {
-	client client.Client
-	events *Events
+	client    client.Client
+	events    *Events
+	namespace string
 }
 
 var _ control.Kube = (*Cluster)(nil)
 
-// NewCluster makes a Cluster; events may be nil, then none are recorded.
-func NewCluster(config *rest.Config, scheme *runtime.Scheme, events *Events) (*Cluster, error) {
+// NewCluster makes a Cluster for a Muster of this namespace; events may be nil, then none are recorded.
+func NewCluster(config *rest.Config, scheme *runtime.Scheme, events *Events, namespace string) (*Cluster, error) {
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
 	}
-	return &Cluster{client: c, events: events}, nil
+	return &Cluster{client: c, events: events, namespace: namespace}, nil
 }
 
 // CreateClaim writes a new claim.

@@ -124,6 +124,9 @@ func (p *paper) Pod(context.Context, v1alpha1.PodReference) (*corev1.Pod, error)
 // PodsOn is not read.
 func (p *paper) PodsOn(context.Context, string) ([]corev1.Pod, error) { return nil, errUnread }
 
+// Freeze stops nothing: a shadow does nothing that could be stopped, and shows what would be done otherwise.
+func (p *paper) Freeze(context.Context) (gate.Freeze, error) { return gate.Freeze{}, nil }
+
 // What follows would change how pods are scheduled, or be seen by others: it is not done.
 
 // UpdateNode does nothing.

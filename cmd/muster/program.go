@@ -74,7 +74,7 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 	if p.events, err = kube.NewEvents(config, scheme); err != nil {
 		return nil, err
 	}
-	cluster, err := kube.NewCluster(config, scheme, p.events)
+	cluster, err := kube.NewCluster(config, scheme, p.events, f.namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +129,9 @@ func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 			Live: p.live, Kube: cluster, Teller: teller, Log: p.log, Batch: p.flags.batch, Effort: p.flags.planEffort, Parallel: 8,
 			Settled: p.settled, Observe: metrics.observePass, Preemptor: preemptor, Reopen: release.Reopen,
 		},
-		Reaper: release,
-		Holds:  &control.Holds{Live: p.live, Kube: cluster, Log: p.log, Age: 30 * time.Second},
+		Reaper:  release,
+		Freezes: &control.Freezes{Live: p.live, Kube: cluster, Log: p.log},
+		Holds:   &control.Holds{Live: p.live, Kube: cluster, Log: p.log, Age: 30 * time.Second},
 		Providers: &control.Providers{
 			Live: p.live, Kube: cluster, Backends: p.backends, Log: p.log, Machines: metrics.observeMachines,
 			Keeper: &control.Keeper{

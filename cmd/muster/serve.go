@@ -31,6 +31,7 @@ type serveFlags struct {
 	schedulerLease    string
 	schedulerHostname string
 	lease             string
+	namespace         string
 	settle            time.Duration
 	batch             policy.Batch
 	planEffort        int64
@@ -91,6 +92,8 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.schedulerLease, "scheduler-lease", "kube-system/muster-scheduler", "the scheduler's lease (namespace/name)")
 	fs.StringVar(&f.schedulerHostname, "scheduler-hostname", hostname, "hostname by which the scheduler holds its lease")
 	fs.StringVar(&f.lease, "lease", "muster-system/muster", "Muster's own lease (namespace/name)")
+	fs.StringVar(&f.namespace, "namespace", ownNamespace(),
+		"Muster's namespace: the ConfigMap muster-freeze in it stops releases and provisioning (docs/freeze.md); in a pod, its own")
 	fs.DurationVar(&f.settle, "settle", 5*time.Second,
 		"after a start or a change of the lead, answer no place filter until nothing unknown was bound for this long")
 	fs.DurationVar(&f.batch.Idle, "batch-idle", policy.DefaultBatch.Idle, "plan when no new pod lacked room for this long")
@@ -152,6 +155,9 @@ func (f *serveFlags) validate() error {
 	}
 	if _, err := namespacedName(f.lease); err != nil {
 		return fmt.Errorf("--lease %q: %w", f.lease, err)
+	}
+	if err := checkNamespace(f.namespace); err != nil {
+		return err
 	}
 	return nil
 }

@@ -172,6 +172,17 @@ func (f Freeze) says(s scope, pool, what string) (bool, string) {
 	return true, what
 }
 
+// String is what is frozen, for the log.
+func (f Freeze) String() string {
+	switch {
+	case f.unread != "":
+		return "everything: " + f.unread
+	case !f.Any():
+		return "nothing"
+	}
+	return fmt.Sprintf("releases of %q and provisioning of %q by %q: %q", f.releases, f.provisioning, f.by, f.reason)
+}
+
 // Unread says why everything counts as frozen, although no person may have frozen anything; "" where the object is understood.
 func (f Freeze) Unread() string { return f.unread }
 

@@ -109,6 +109,9 @@ func (s *server) Claims(context.Context) ([]*v1alpha1.NodeClaim, error) {
 	return []*v1alpha1.NodeClaim{s.claim.DeepCopy()}, nil
 }
 
+// Freeze stops nothing.
+func (s *server) Freeze(context.Context) (gate.Freeze, error) { return gate.Freeze{}, nil }
+
 // Event keeps the reason.
 func (s *server) Event(_ control.Subject, _ bool, reason, _ string) {
 	s.events = append(s.events, reason)
