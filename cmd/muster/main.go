@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -30,6 +31,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// displayName is how the program is called: kubectl runs one that is named kubectl-muster as `kubectl muster`.
+func displayName(program string) string {
+	if filepath.Base(program) == "kubectl-muster" {
+		return "kubectl muster"
+	}
+	return "muster"
+}
+
 func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "muster",
@@ -37,11 +46,13 @@ func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
 		Long: `Muster is a kube-scheduler extender with a capacity planner behind it. When no node has room for a pod, it
 orders a machine from a provider; when a node has been idle, it gives the machine back.`,
 		SilenceUsage: true, SilenceErrors: true,
-		Version: version(),
+		Version:     version(),
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: displayName(os.Args[0])},
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.AddCommand(newServeCommand(stderr), newSimCommand(stderr), newPlanCommand(stdout),
-		newReplayCommand(stdout, stderr), newRecordCommand(stdout), newShadowCommand(stdout), newDemoCommand(stdout), newHostsCommand(stdout, stderr), newDoctorCommand(stdout, stderr))
+		newReplayCommand(stdout, stderr), newRecordCommand(stdout), newShadowCommand(stdout), newDemoCommand(stdout), newHostsCommand(stdout, stderr), newDoctorCommand(stdout, stderr),
+		newFreezeCommand(stdout), newThawCommand(stdout), newConfirmGoneCommand(stdout))
 	return root
 }

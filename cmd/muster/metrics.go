@@ -62,7 +62,7 @@ func newMetrics(r prometheus.Registerer, live *capacity.Live) *metrics {
 		}, []string{"act", "answer"}),
 	}
 	r.MustRegister(m.passes, m.bought, m.cost, m.least, m.fates, m.machines, m.orphans, m.removed, m.repaired, m.restarted, m.gate, &claimStates{live: live},
-		&brakesHeld{live: live}, &machineRoom{live: live})
+		&brakesHeld{live: live}, &frozenPools{live: live}, &machineRoom{live: live})
 	return m
 }
 
@@ -146,4 +146,25 @@ func (b *brakesHeld) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(openCircuitsDesc, prometheus.GaugeValue, float64(open), pool)
 	}
 	ch <- prometheus.MustNewConstMetric(reservedPodsDesc, prometheus.GaugeValue, float64(b.live.Reserving()))
+}
+
+// frozenPools says of each pool what people have stopped, when it is scraped.
+type frozenPools struct{ live *capacity.Live }
+
+var frozenDesc = prometheus.NewDesc("muster_frozen", "1 while the releases or the provisioning of a pool are frozen, or count as frozen.", []string{"what", "pool"}, nil)
+
+// Describe implements prometheus.Collector.
+func (f *frozenPools) Describe(ch chan<- *prometheus.Desc) { ch <- frozenDesc }
+
+// Collect implements prometheus.Collector.
+func (f *frozenPools) Collect(ch chan<- prometheus.Metric) {
+	for pool, frozen := range f.live.FrozenPools() {
+		for what, stopped := range map[string]bool{gate.FreezeReleases: frozen.Releases, gate.FreezeProvisioning: frozen.Provisioning} {
+			value := 0.0
+			if stopped {
+				value = 1
+			}
+			ch <- prometheus.MustNewConstMetric(frozenDesc, prometheus.GaugeValue, value, what, pool)
+		}
+	}
 }

@@ -48,6 +48,40 @@ muster_reserved_pods 1
 `), "muster_open_circuits", "muster_reserved_pods"))
 }
 
+func TestMetricsTellWhatIsFrozen(t *testing.T) {
+	live := capacity.NewLive(capacity.Schedulers{Place: sets.New("muster")})
+	for name, reason := range map[string]string{"both": v1alpha1.ReasonAllFrozen, "unread": v1alpha1.ReasonFreezeUnknown,
+		"kept": v1alpha1.ReasonReleasesFrozen, "small": v1alpha1.ReasonProvisioningFrozen, "free": v1alpha1.ReasonNotFrozen, "new": ""} {
+		p := &v1alpha1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		status := metav1.ConditionTrue
+		if reason == v1alpha1.ReasonNotFrozen {
+			status = metav1.ConditionFalse
+		}
+		if reason != "" {
+			p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFrozen, Status: status, Reason: reason}}
+		}
+		live.SetPool(p)
+	}
+	r := prometheus.NewRegistry()
+	newMetrics(r, live)
+	require.NoError(t, testutil.GatherAndCompare(r, strings.NewReader(`
+# HELP muster_frozen 1 while the releases or the provisioning of a pool are frozen, or count as frozen.
+# TYPE muster_frozen gauge
+muster_frozen{pool="both",what="provisioning"} 1
+muster_frozen{pool="both",what="releases"} 1
+muster_frozen{pool="free",what="provisioning"} 0
+muster_frozen{pool="free",what="releases"} 0
+muster_frozen{pool="kept",what="provisioning"} 0
+muster_frozen{pool="kept",what="releases"} 1
+muster_frozen{pool="new",what="provisioning"} 0
+muster_frozen{pool="new",what="releases"} 0
+muster_frozen{pool="small",what="provisioning"} 1
+muster_frozen{pool="small",what="releases"} 0
+muster_frozen{pool="unread",what="provisioning"} 1
+muster_frozen{pool="unread",what="releases"} 1
+`), "muster_frozen"))
+}
+
 func TestMetricsTellWhatPoolsHave(t *testing.T) {
 	now := time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 	live := capacity.NewLive(capacity.Schedulers{Place: sets.New("muster")})
