@@ -29,6 +29,7 @@ import (
 var types = map[string]func() any{
 	"v1 Namespace":                  func() any { return &corev1.Namespace{} },
 	"v1 ServiceAccount":             func() any { return &corev1.ServiceAccount{} },
+	"v1 ConfigMap":                  func() any { return &corev1.ConfigMap{} },
 	"v1 Secret":                     func() any { return &corev1.Secret{} },
 	"v1 Service":                    func() any { return &corev1.Service{} },
 	"apps/v1 Deployment":            func() any { return &appsv1.Deployment{} },

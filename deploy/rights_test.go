@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/provider/gate"
 	"github.com/muster-sh/muster/provider/host/hosttest"
 	"github.com/muster-sh/muster/provider/host/wol"
 )
@@ -146,13 +147,46 @@ func TestMusterNeitherMakesNorBindsPods(t *testing.T) {
 	})
 }
 
+// Who may stop Muster is asked for apart: Muster reads that one object and no other, and nobody gets the right to write it by installing.
+func TestTheFreezeIsARightOfItsOwn(t *testing.T) {
+	const file = "rbac/base/freeze.yaml"
+	want := map[string][]string{"muster-freeze": {"get", "update", "patch"}, "muster-freeze-reader": {"get"}}
+	eachRule(t, func(of string, rule rbacv1.PolicyRule) {
+		if slices.Contains(rule.Resources, "configmaps") && len(rule.ResourceNames) == 0 {
+			require.NotContains(t, rule.Verbs, "create", "%s: whoever may create ConfigMaps in Muster's namespace may freeze", of)
+		}
+	})
+	for file, objects := range shipped(t) {
+		for _, object := range objects {
+			switch o := object.(type) {
+			case *rbacv1.Role:
+				if verbs, named := want[o.Name]; named {
+					require.Equal(t, "muster-system", o.Namespace)
+					require.Equal(t, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"},
+						ResourceNames: []string{gate.FreezeName}, Verbs: verbs}}, o.Rules)
+					delete(want, o.Name)
+				}
+			case *rbacv1.RoleBinding:
+				require.NotEqual(t, "muster-freeze", o.RoleRef.Name, file)
+			case *rbacv1.ClusterRoleBinding:
+				require.NotEqual(t, "muster-freeze", o.RoleRef.Name, file)
+			}
+		}
+	}
+	require.Empty(t, want)
+	shippedMap := only[corev1.ConfigMap](t, shipped(t), file)
+	require.Equal(t, gate.FreezeName, shippedMap.Name)
+	require.Empty(t, shippedMap.Data, "with data, applying this again would thaw, or freeze")
+	require.Empty(t, shippedMap.BinaryData)
+}
+
 // Both modes share what Muster does; beyond it, each account is bound to nothing that the other mode needs.
 func TestEachModeHasItsOwnAccount(t *testing.T) {
 	want := map[string][]string{
-		"muster":        {"ClusterRole muster", "Role muster"},
+		"muster":        {"ClusterRole muster", "Role muster", "Role muster-freeze-reader"},
 		"muster-shadow": {"ClusterRole muster-shadow"},
 		"muster-scheduler": {"ClusterRole muster", "ClusterRole system:kube-scheduler", "ClusterRole system:volume-scheduler",
-			"Role extension-apiserver-authentication-reader", "Role muster-scheduler"},
+			"Role extension-apiserver-authentication-reader", "Role muster-freeze-reader", "Role muster-scheduler"},
 	}
 	got := map[string][]string{}
 	for file, objects := range shipped(t) {
