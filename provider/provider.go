@@ -78,6 +78,8 @@ type Machine struct {
 	NodeName string
 	// Identity is the machine as its backend tells it apart from others at the time of the call.
 	Identity v1alpha1.MachineIdentity
+	// On says that the backend reads the machine's power as on.
+	On bool
 	// NeverStarted says that the backend never asked for this machine's power for this claim, and that giving it back does not either.
 	NeverStarted bool
 	// Host, Rack and Zone are where it runs; empty where that is not known.

@@ -63,7 +63,9 @@ func (r *Claims) Reconcile(ctx context.Context, name string) (time.Duration, err
 	p := r.remember(claim.UID)
 	var heard heard
 	for range maxSteps {
-		res := lifecycle.Step(claim, r.observe(claim, p, heard), r.Now())
+		o := r.observe(claim, p, heard)
+		r.hearPeople(ctx, claim, &o)
+		res := lifecycle.Step(claim, o, r.Now())
 		if res.Err != nil {
 			return 0, res.Err
 		}
@@ -81,6 +83,19 @@ func (r *Claims) Reconcile(ctx context.Context, name string) (time.Duration, err
 		}
 	}
 	return minWait, nil
+}
+
+// hearPeople takes in a person's word about a machine that is being released.
+func (r *Claims) hearPeople(ctx context.Context, claim *v1alpha1.NodeClaim, o *lifecycle.Observed) {
+	if claim.Status.State != v1alpha1.ClaimReleasing || claim.Annotations[v1alpha1.ConfirmGoneAnnotation] == "" {
+		return
+	}
+	m := lifecycle.Recorded(claim)
+	m.Cluster = r.Cluster
+	by, err := r.Gate.Confirmed(ctx, claim, m)
+	if o.Confirmed = by; err != nil {
+		o.Untaken = err.Error()
+	}
 }
 
 // maxSteps bounds one reconcile: a machine's whole life has fewer provider calls in a row.

@@ -49,8 +49,15 @@ func (g *Gate) evidence(ctx context.Context, act gate.Act, pool string, s gate.S
 	return gate.Evidence{Act: act, Subject: s, Began: g.Now(), Cluster: g.Cluster, Frozen: g.frozen(ctx, pool)}
 }
 
-// frozen says why releases are frozen for a pool.
-func (g *Gate) frozen(context.Context, string) gate.Reading[string] { return gate.Read("") }
+// frozen says why releases are frozen for a pool. An API server that does not answer counts as a freeze.
+func (g *Gate) frozen(ctx context.Context, pool string) gate.Reading[string] {
+	f, err := g.Kube.Freeze(ctx)
+	if err != nil {
+		return gate.Unread[string](err)
+	}
+	_, why := f.Releases(pool)
+	return gate.Read(why)
+}
 
 // judge decides and tells.
 func (g *Gate) judge(e gate.Evidence) (gate.Proof, error) {
@@ -284,6 +291,37 @@ func (g *Gate) touched(c *v1alpha1.NodeClaim, read []corev1.Pod, batch []types.U
 		pods = append(pods, gate.Pod{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Node: p.Node, Protected: protected})
 	}
 	return pods
+}
+
+// Confirmed returns the person whose word it is that the machine of a claim is gone, where that word may stand for the readings; an
+// empty one where no word was given.
+func (g *Gate) Confirmed(ctx context.Context, claim *v1alpha1.NodeClaim, m provider.Machine) (string, error) {
+	value := claim.Annotations[v1alpha1.ConfirmGoneAnnotation]
+	if value == "" {
+		return "", nil
+	}
+	claims, err := g.claims.read(ctx, g.Kube.Claims)
+	if err != nil {
+		return "", fmt.Errorf("read the claims: %w", err)
+	}
+	var e gate.Evidence
+	g.candidates(ctx, &e, claim, claims)
+	on := gate.Unread[bool](provider.ErrUnknown)
+	if backend, err := g.Backends.Backend(claim.Spec.Provider); err == nil {
+		switch found, err := backend.Get(ctx, m); {
+		case errors.Is(err, provider.ErrNotFound):
+			on = gate.Read(false)
+		case err == nil:
+			on = gate.Read(found.On)
+		}
+	}
+	w, err := gate.Accept(value, m.Subject(), on, e.Nodes)
+	if err != nil {
+		g.Log.Warn("a person's word is not taken", "claim", claim.Name, "error", err)
+		return "", err
+	}
+	g.Log.Warn("a machine counts as gone by a person's word", "claim", claim.Name, "machine", w.Machine, "attempt", w.Attempt, "user", w.User)
+	return w.User, nil
 }
 
 // Orphan proves that a machine without a claim may be deleted: seen is how its listings first showed it.

@@ -45,6 +45,8 @@ type Observed struct {
 	Proven  bool
 	// Confirmed is the person whose word it is that the machine of this attempt is gone, where the gate accepts that word.
 	Confirmed string
+	// Untaken is why the word of a person is not taken.
+	Untaken string
 	// Asked is when this process last called the provider for this claim; zero when it never did.
 	Asked time.Time
 }

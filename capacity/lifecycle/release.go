@@ -12,6 +12,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 	"github.com/muster-sh/muster/provider/identity"
 )
 
@@ -120,6 +121,11 @@ func (s *step) provenGone() bool {
 
 // confirmed takes a person's word that the machine is gone, which the gate has accepted: it is good for this attempt alone.
 func (s *step) confirmed() {
+	if s.o.Untaken != "" {
+		s.block(&gate.Refusal{Act: gate.Delete, Subject: s.recorded().Subject(), Reason: "WordNotTaken",
+			Missing: []gate.Item{{Clause: "a person's word", Found: s.o.Untaken}}})
+		s.refused = false // the readings are tried all the same
+	}
 	if s.o.Confirmed == "" {
 		return
 	}
@@ -142,13 +148,16 @@ func (s *step) giveBack(m provider.Machine) {
 }
 
 // recorded is the machine as the claim remembers it.
-func (s *step) recorded() provider.Machine {
-	st := s.c.Status
+func (s *step) recorded() provider.Machine { return Recorded(s.c) }
+
+// Recorded is the machine as a claim remembers it.
+func Recorded(c *v1alpha1.NodeClaim) provider.Machine {
+	st := c.Status
 	id := st.MachineID
 	if id == "" {
 		id = st.ReservedID
 	}
-	return provider.Machine{ID: provider.ID(id), Claim: s.c.Name, ClaimUID: s.c.UID, Attempt: st.Attempts,
+	return provider.Machine{ID: provider.ID(id), Claim: c.Name, ClaimUID: c.UID, Attempt: st.Attempts,
 		ProviderID: st.ProviderID, SystemUUID: st.SystemUUID, Host: st.Host, Rack: st.Rack, Zone: st.Zone, Seeded: st.Seeded}
 }
 

@@ -287,6 +287,7 @@ func machineOf(h *v1alpha1.Host) provider.Machine {
 	m := provider.Machine{
 		ID: provider.ID(h.Name), Claim: c.Name, ClaimUID: c.UID, Attempt: c.Attempt, Cluster: c.Cluster, State: provider.StateRunning,
 		Identity: identityOf(h), NeverStarted: !h.Status.SwitchedOn,
+		On:         Power(h.Status.Power) == On || Power(h.Status.Power) == PoweringOn,
 		ProviderID: h.Spec.ProviderID, SystemUUID: h.Spec.SystemUUID, Host: h.Name, Rack: h.Spec.Rack,
 		Zone: cmp.Or(h.Spec.Zone, h.Spec.Rack), Created: c.At.UTC(),
 	}

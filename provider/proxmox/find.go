@@ -160,8 +160,8 @@ func (p *Provider) machine(f *found) provider.Machine {
 		ID: provider.ID(strconv.Itoa(f.row.vmid())), Claim: f.mark.Claim, ClaimUID: f.mark.UID, Attempt: f.mark.Attempt, Cluster: f.mark.Cluster,
 		State: p.state(f), ProviderID: fmt.Sprintf("proxmox://%s/%d", p.spec.Region, f.row.vmid()),
 		SystemUUID: uuidOf(f.mark.UID, f.mark.Attempt), NodeName: nameOf(f.mark.Claim, f.mark.Attempt),
-		Identity: identityOf(f),
-		Host:     f.row.Node, Zone: f.row.Node, Message: f.failed, Seeded: f.mark.seeded(),
+		Identity: identityOf(f), On: f.status == "running",
+		Host: f.row.Node, Zone: f.row.Node, Message: f.failed, Seeded: f.mark.seeded(),
 	}
 }
 

@@ -38,6 +38,7 @@ type (
 		SystemUUID   string                   `json:"systemUUID,omitempty"`
 		NodeName     string                   `json:"nodeName,omitempty"`
 		Identity     v1alpha1.MachineIdentity `json:"identity"`
+		On           bool                     `json:"on,omitempty"`
 		NeverStarted bool                     `json:"neverStarted,omitempty"`
 		Host         string                   `json:"host,omitempty"`
 		Rack         string                   `json:"rack,omitempty"`
