@@ -68,9 +68,9 @@ func (c *Cloud) live(m *Machine, at time.Time) {
 		}
 		return
 	case due(m.stopsAt):
-		m.State, m.stopsAt = provider.StatePending, time.Time{}
+		m.State, m.On, m.stopsAt = provider.StatePending, false, time.Time{}
 	case m.State == provider.StateCreating && due(m.runsAt):
-		m.State = provider.StateRunning
+		m.State, m.On = provider.StateRunning, true
 	}
 	if !m.joined && due(m.joinsAt) {
 		if turn := c.turn(m); turn.After(m.joinsAt) {
