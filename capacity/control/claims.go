@@ -52,6 +52,7 @@ type progress struct {
 	machine lifecycle.Sighting
 	asked   time.Time
 	refused map[types.UID]string // by pod, why it was not evicted
+	proven  map[string]bool      // acts of this attempt of which people were told the proof
 }
 
 // Reconcile steps one claim until nothing is left to do now, and says when to look again (0: on events only).

@@ -51,6 +51,7 @@ func (r *Claims) performOne(ctx context.Context, claim *v1alpha1.NodeClaim, p *p
 				return e.Machine, err
 			}
 			h.proven = true
+			r.tellProof(claim, p, gate.Delete, proof)
 			return e.Machine, b.Delete(ctx, e.Machine, proof)
 		})
 	case lifecycle.Stop:
@@ -61,6 +62,7 @@ func (r *Claims) performOne(ctx context.Context, claim *v1alpha1.NodeClaim, p *p
 				return e.Machine, err
 			}
 			h.proven = true
+			r.tellProof(claim, p, gate.Stop, proof)
 			return b.Stop(ctx, e.Machine, proof)
 		})
 	case lifecycle.Evict:
@@ -86,6 +88,7 @@ func (r *Claims) leave(ctx context.Context, claim *v1alpha1.NodeClaim, p *progre
 		return h.hearGate(err)
 	}
 	h.proven = true
+	r.tellProof(claim, p, act, proof)
 	for _, pod := range pods {
 		if r.Leading != nil && !r.Leading() {
 			return errNotLeading
@@ -215,6 +218,23 @@ func (r *Claims) removeFinalizer(ctx context.Context, claim *v1alpha1.NodeClaim,
 		r.Forget(uid)
 	}
 	return nil
+}
+
+// ReasonProven is the reason of the event that names what the first act of a kind rests on.
+const ReasonProven = "Proven"
+
+// tellProof names the items of a proof in an event, once for each kind of act of an attempt.
+func (r *Claims) tellProof(claim *v1alpha1.NodeClaim, p *progress, act gate.Act, proof gate.Proof) {
+	key := fmt.Sprintf("%s %d", act, claim.Status.Attempts)
+	if p.proven[key] {
+		return
+	}
+	if p.proven == nil {
+		p.proven = map[string]bool{}
+	}
+	p.proven[key] = true
+	r.Kube.Event(Subject{Kind: "NodeClaim", PodReference: v1alpha1.PodReference{Name: claim.Name, UID: claim.UID}}, false, ReasonProven,
+		fmt.Sprintf("%s: %s", act, proof))
 }
 
 func (r *Claims) tell(claim *v1alpha1.NodeClaim, e lifecycle.Event) {

@@ -33,11 +33,40 @@ type Gate struct {
 	// Cluster is ours, as the marks on machines have it.
 	Cluster types.UID
 	Now     func() time.Time
-	// Observe is told of every judgement; nil tells nobody.
-	Observe func(act gate.Act, refusal *gate.Refusal)
+	// Observe is told of every judgement; nil is allowed.
+	Observe func(Judgement)
 
 	claims shared[[]*v1alpha1.NodeClaim]
 	nodes  shared[[]*corev1.Node]
+}
+
+// Judgement is what became of one question to the gate: Refusal is nil where it permitted the act.
+type Judgement struct {
+	Act     gate.Act
+	Subject gate.Subject
+	Proof   gate.Proof
+	Refusal *gate.Refusal
+}
+
+// Answer is Permitted, or the reason of the refusal.
+func (j Judgement) Answer() string {
+	if j.Refusal != nil {
+		return j.Refusal.Reason
+	}
+	return "Permitted"
+}
+
+// Clauses are those that the proof rests on, or that the refusal misses.
+func (j Judgement) Clauses() []string {
+	items := j.Proof.Items()
+	if j.Refusal != nil {
+		items = j.Refusal.Missing
+	}
+	names := make([]string, len(items))
+	for i, item := range items {
+		names[i] = item.Clause
+	}
+	return names
 }
 
 // leavesWithin is how long after the end of its grace period a pod of a Node that is not ready is waited for: its kubelet does not
@@ -69,7 +98,7 @@ func (g *Gate) judge(e gate.Evidence) (gate.Proof, error) {
 		g.Log.Info("the gate permits", "act", e.Act, "subject", e.Subject, "proof", p)
 	}
 	if g.Observe != nil {
-		g.Observe(e.Act, refusal)
+		g.Observe(Judgement{Act: e.Act, Subject: e.Subject, Proof: p, Refusal: refusal})
 	}
 	return p, err
 }

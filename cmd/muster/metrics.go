@@ -88,12 +88,8 @@ func (m *metrics) observeOrphans(name string, counts map[housekeeping.Standing]i
 	}
 }
 
-func (m *metrics) observeGate(act gate.Act, refusal *gate.Refusal) {
-	answer := "Permitted"
-	if refusal != nil {
-		answer = refusal.Reason
-	}
-	m.gate.WithLabelValues(string(act), answer).Inc()
+func (m *metrics) observeGate(j control.Judgement) {
+	m.gate.WithLabelValues(string(j.Act), j.Answer()).Inc()
 }
 
 func (m *metrics) nodeRepaired(pool string)  { m.repaired.WithLabelValues(pool).Inc() }

@@ -116,7 +116,10 @@ func (p *program) keepHosts(ctx context.Context, r *registry, scheme *runtime.Sc
 func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 	metrics := newMetrics(p.metrics, p.live)
 	teller := &control.Teller{Kube: cluster, Log: p.log, Burst: 100, Every: 100 * time.Millisecond}
-	gate := &control.Gate{Live: p.live, Kube: cluster, Backends: p.backends, Log: p.log, Now: time.Now, Observe: metrics.observeGate}
+	gate := &control.Gate{Live: p.live, Kube: cluster, Backends: p.backends, Log: p.log, Now: time.Now, Observe: func(j control.Judgement) {
+		metrics.observeGate(j)
+		p.recordJudgement(j)
+	}}
 	preemptor := newPreemptor(p, cluster, teller, gate)
 	release := &control.Reaper{Live: p.live, Kube: cluster, Log: p.log, Decide: reaper.Decide, Observe: p.verdicts.hear}
 	return &control.Loops{

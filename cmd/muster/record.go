@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/muster-sh/muster/capacity/control"
 	"github.com/muster-sh/muster/extender"
 	"github.com/muster-sh/muster/replay/recording"
 )
@@ -92,6 +93,14 @@ func (p *program) record() error {
 	}
 	registerRecorder(p.metrics, p.recorder)
 	return nil
+}
+
+// recordJudgement passes a judgement of the gate on.
+func (p *program) recordJudgement(j control.Judgement) {
+	if p.recorder == nil {
+		return
+	}
+	p.recorder.Judged(recording.Judgement{Act: string(j.Act), ClaimUID: string(j.Subject.ClaimUID), Answer: j.Answer(), Clauses: j.Clauses()})
 }
 
 // observeCall passes a call on; nil where nobody records.

@@ -170,7 +170,7 @@ func identical(e *Evidence, _ time.Time) (found, not string) {
 	if why := identity.Unproven(m.Recorded, m.Now); why != "" {
 		return "", "it is not proven to be the recorded machine: " + why
 	}
-	return fmt.Sprintf("%+v", m.Now), ""
+	return identity.String(m.Now), ""
 }
 
 func gone(e *Evidence, _ time.Time) (found, not string) {

@@ -72,3 +72,14 @@ func Twins(a, b v1alpha1.MachineIdentity) string {
 
 // differ reports whether both are known and not the same.
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
+
+// String names what is known of an identity.
+func String(id v1alpha1.MachineIdentity) string {
+	var parts []string
+	for _, f := range facts(v1alpha1.MachineIdentity{}, id) {
+		if f.now != "" {
+			parts = append(parts, f.name+" "+f.now)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

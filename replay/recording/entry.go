@@ -33,6 +33,7 @@ type Entry struct {
 	Object *Object       `json:"object,omitempty"`
 	Call   *Call         `json:"call,omitempty"`
 	Did    *ProviderCall `json:"provider,omitempty"`
+	Gate   *Judgement    `json:"gate,omitempty"`
 	// Lost is how many calls were left out since the last entry, because they came faster than they could be written.
 	Lost uint64 `json:"lost,omitempty"`
 }
@@ -75,6 +76,17 @@ type Call struct {
 	// Error is what the call was refused for as a whole.
 	Error  string `json:"error,omitempty"`
 	Micros int64  `json:"micros"` // from its arrival to its answer
+}
+
+// Judgement is what the gate said before an act that cannot be taken back.
+type Judgement struct {
+	Act string `json:"act"`
+	// ClaimUID is the UID of the claim whose machine it is about; empty where it is about none.
+	ClaimUID string `json:"claimUID,omitempty"`
+	// Answer is Permitted, or the reason of the refusal.
+	Answer string `json:"answer"`
+	// Clauses are those that were proven, or those that were not.
+	Clauses []string `json:"clauses,omitempty"`
 }
 
 // ProviderCall is a call of a provider, and how it ended.

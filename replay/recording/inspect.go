@@ -28,6 +28,8 @@ type Summary struct {
 	Errors int            `json:"call_errors"`
 	// Provider counts calls of providers by provider, verb and outcome.
 	Provider map[string]int `json:"provider_calls"`
+	// Gate counts judgements of the gate by act and answer.
+	Gate map[string]int `json:"gate"`
 	// Lost is how many calls were left out because they came too fast.
 	Lost uint64 `json:"lost"`
 	// Damaged names the places from which on a file could not be read.
@@ -39,7 +41,7 @@ type Summary struct {
 // Inspect sums up a recording.
 func Inspect(path string) (*Summary, error) {
 	s := &Summary{
-		Objects: map[string]int{}, Changes: map[string]int{}, Calls: map[string]int{}, Provider: map[string]int{},
+		Objects: map[string]int{}, Changes: map[string]int{}, Calls: map[string]int{}, Provider: map[string]int{}, Gate: map[string]int{},
 		Damaged: []string{}, seen: map[string]bool{},
 	}
 	damages, err := Read(path, s.header, s.entry)
@@ -87,6 +89,8 @@ func (s *Summary) entry(e Entry) error {
 		}
 	case e.Did != nil:
 		s.Provider[e.Did.Provider+" "+e.Did.Verb+" "+e.Did.Outcome]++
+	case e.Gate != nil:
+		s.Gate[e.Gate.Act+": "+e.Gate.Answer]++
 	}
 	return nil
 }
@@ -107,6 +111,9 @@ func (s *Summary) WriteText(w io.Writer) error {
 	line("refused", "%d calls, with an error", s.Errors)
 	for _, call := range slices.Sorted(maps.Keys(s.Provider)) {
 		line("provider", "%s: %d", call, s.Provider[call])
+	}
+	for _, answer := range slices.Sorted(maps.Keys(s.Gate)) {
+		line("gate", "%s: %d", answer, s.Gate[answer])
 	}
 	line("lost", "%d calls came too fast to be written", s.Lost)
 	for _, d := range s.Damaged {

@@ -107,6 +107,9 @@ func (w *Writer) Call(c Call) { w.queue(Entry{At: w.options.Now(), Call: &c}) }
 // Did takes in a provider's call.
 func (w *Writer) Did(c ProviderCall) { w.queue(Entry{At: w.options.Now(), Did: &c}) }
 
+// Judged takes in a judgement of the gate.
+func (w *Writer) Judged(j Judgement) { w.queue(Entry{At: w.options.Now(), Gate: &j}) }
+
 func (w *Writer) queue(e Entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
