@@ -281,7 +281,7 @@ func unprotected(e *Evidence, _ time.Time) (found, not string) {
 	if len(kept) > 0 {
 		return "", "pods that are not to be moved: " + tell(kept)
 	}
-	return fmt.Sprintf("%d pods, none protected", len(e.On.value)), ""
+	return fmt.Sprintf("pods: %d, protected: none", len(e.On.value)), ""
 }
 
 // most is how many names a text lists.

@@ -73,12 +73,15 @@ func Twins(a, b v1alpha1.MachineIdentity) string {
 // differ reports whether both are known and not the same.
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
-// String names what is known of an identity.
+// String names what is known of an identity, as it was told.
 func String(id v1alpha1.MachineIdentity) string {
 	var parts []string
-	for _, f := range facts(v1alpha1.MachineIdentity{}, id) {
-		if f.now != "" {
-			parts = append(parts, f.name+" "+f.now)
+	for _, f := range []struct{ name, value string }{
+		{"ID", id.ID}, {"name", id.Name}, {"BMC address", id.Address}, {"BMC system", id.System}, {"system UUID", id.SystemUUID},
+		{"serial number", id.Serial}, {"MAC", id.MAC},
+	} {
+		if f.value != "" {
+			parts = append(parts, f.name+" "+f.value)
 		}
 	}
 	return strings.Join(parts, ", ")
