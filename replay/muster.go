@@ -90,6 +90,7 @@ func newMuster(p parts, batch policy.Batch) *muster {
 		Live: m.live, Kube: p.kube, Backends: p.backends, Log: p.log, Machines: p.machines,
 		Keeper: &control.Keeper{Live: m.live, Kube: p.kube, Nodes: m.feed, Backends: p.backends, Log: p.log, Cluster: cluster, Gate: gate},
 	}
+	m.claims.Lead(p.agenda.now)
 	m.feed.list()
 	m.loop(m.live.Changed(), planner.Tick)
 	m.loop(m.live.Changed(), atMost(release.Tick, reapEvery))

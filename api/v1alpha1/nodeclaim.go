@@ -282,9 +282,12 @@ type NodeClaimStatus struct {
 	// readyAt is when the Node became ready.
 	// +optional
 	ReadyAt *metav1.MicroTime `json:"readyAt,omitempty"`
-	// nextAttempt is when the claim acts again after an error.
+	// nextAttempt is when the claim acts again: after an error, or at the end of the wait of its state.
 	// +optional
 	NextAttempt *metav1.MicroTime `json:"nextAttempt,omitempty"`
+	// waitingSince is when the wait began that nextAttempt ends. Where the clock was set meanwhile, what is between the two counts.
+	// +optional
+	WaitingSince *metav1.MicroTime `json:"waitingSince,omitempty"`
 	// errors counts provider errors in a row.
 	// +optional
 	Errors int32 `json:"errors,omitempty"`

@@ -591,6 +591,10 @@ func (in *NodeClaimStatus) DeepCopyInto(out *NodeClaimStatus) {
 		in, out := &in.NextAttempt, &out.NextAttempt
 		*out = (*in).DeepCopy()
 	}
+	if in.WaitingSince != nil {
+		in, out := &in.WaitingSince, &out.WaitingSince
+		*out = (*in).DeepCopy()
+	}
 	if in.DrainAgain != nil {
 		in, out := &in.DrainAgain, &out.DrainAgain
 		*out = (*in).DeepCopy()

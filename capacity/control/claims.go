@@ -43,6 +43,7 @@ type Claims struct {
 
 	mu       sync.Mutex
 	progress map[types.UID]*progress
+	term     time.Time // when this process began to lead
 	index    *identity.Index
 	indexed  uint64
 }
@@ -113,6 +114,19 @@ type heard struct {
 
 func (h heard) anything() bool { return h.outcome != nil || h.looked || h.refused != nil }
 
+// Lead notes that this process leads from now on. Times in claims that are older than that are of another process's clock.
+func (r *Claims) Lead(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.term = now
+}
+
+func (r *Claims) leads() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.term
+}
+
 // Forget drops what is remembered of a claim that is gone.
 func (r *Claims) Forget(uid types.UID) {
 	r.mu.Lock()
@@ -135,7 +149,7 @@ func (r *Claims) remember(uid types.UID) *progress {
 }
 
 func (r *Claims) observe(claim *v1alpha1.NodeClaim, p *progress, h heard) lifecycle.Observed {
-	o := lifecycle.Observed{Machine: p.machine, Outcome: h.outcome, Asked: p.asked, PodsFresh: h.looked,
+	o := lifecycle.Observed{Machine: p.machine, Outcome: h.outcome, Asked: p.asked, PodsFresh: h.looked, Term: r.leads(),
 		Refused: h.refused, Proven: h.proven}
 	found := r.nodes(claim)
 	o.Node, o.NodeBy = r.node(claim, found)

@@ -12,7 +12,7 @@ import (
 	"github.com/muster-sh/muster/capacity"
 )
 
-// Loops runs everything that only a leader does, on the wall clock.
+// Loops runs everything that only a leader does, in real time.
 type Loops struct {
 	Live      *capacity.Live
 	Claims    *Claims
@@ -24,6 +24,8 @@ type Loops struct {
 	Providers *Providers
 	Freezes   *Freezes // nil where people cannot stop anything
 	Log       *slog.Logger
+	// Clock is the time of the process; nil is the wall clock, whose waits change when it is set.
+	Clock *Clock
 	// Workers is how many claims are reconciled at once.
 	Workers int
 
@@ -45,6 +47,7 @@ func (l *Loops) Run(ctx context.Context) {
 		l.Reaper.buying = &sync.Mutex{}
 		l.Planner.buying = l.Reaper.buying
 	}
+	l.Claims.Lead(l.now())
 	l.subscribe.Do(func() { l.plan, l.reaps, l.preempt = l.Live.Changed(), l.Live.Changed(), l.Live.Changed() })
 	claims, _ := l.Live.Claims()
 	for _, c := range claims {
@@ -54,22 +57,32 @@ func (l *Loops) Run(ctx context.Context) {
 	for range l.Workers {
 		all.Go(func() { l.work(ctx, queue) })
 	}
-	all.Go(func() { onChange(ctx, l.plan, l.Planner.Tick) })
-	all.Go(func() { onChange(ctx, l.reaps, atMost(l.Reaper.Tick, time.Second)) })
-	all.Go(func() { onChange(ctx, l.Teller.Waiting(), l.Teller.Tick) })
+	all.Go(func() { onChange(ctx, l.now, l.plan, l.Planner.Tick) })
+	all.Go(func() { onChange(ctx, l.now, l.reaps, atMost(l.Reaper.Tick, time.Second)) })
+	all.Go(func() { onChange(ctx, l.now, l.Teller.Waiting(), l.Teller.Tick) })
 	if l.Preemptor != nil {
 		poke := either(ctx, l.preempt, l.Preemptor.Waiting())
-		all.Go(func() { onChange(ctx, poke, l.Preemptor.Tick) })
+		all.Go(func() { onChange(ctx, l.now, poke, l.Preemptor.Tick) })
+	}
+	all.Go(func() { every(ctx, l.now, 10*time.Second, l.Holds.Tick) })
+	all.Go(func() { every(ctx, l.now, 15*time.Second, l.Providers.Tick) })
+	all.Go(func() { every(ctx, l.now, time.Second, func(_ context.Context, now time.Time) { l.Live.Expire(now) }) })
+	if l.Clock != nil {
+		all.Go(func() { every(ctx, l.now, offsetEvery, l.Clock.watch(l.Log, time.Now)) })
 	}
 	if l.Freezes != nil {
-		all.Go(func() { every(ctx, freezeEvery, l.Freezes.Tick) })
+		all.Go(func() { every(ctx, l.now, freezeEvery, l.Freezes.Tick) })
 	}
-	all.Go(func() { every(ctx, 10*time.Second, l.Holds.Tick) })
-	all.Go(func() { every(ctx, 15*time.Second, l.Providers.Tick) })
-	all.Go(func() { every(ctx, time.Second, func(_ context.Context, now time.Time) { l.Live.Expire(now) }) })
 	<-ctx.Done()
 	queue.ShutDown()
 	all.Wait()
+}
+
+func (l *Loops) now() time.Time {
+	if l.Clock == nil {
+		return time.Now()
+	}
+	return l.Clock.Now()
 }
 
 func (l *Loops) setQueue(q workqueue.TypedRateLimitingInterface[string]) {
@@ -123,7 +136,7 @@ func (l *Loops) reconcile(ctx context.Context, queue workqueue.TypedRateLimiting
 }
 
 // onChange ticks at once, whenever poked, and when the last tick asked for it.
-func onChange(ctx context.Context, poke <-chan struct{}, tick func(context.Context, time.Time) time.Duration) {
+func onChange(ctx context.Context, now func() time.Time, poke <-chan struct{}, tick func(context.Context, time.Time) time.Duration) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -133,7 +146,7 @@ func onChange(ctx context.Context, poke <-chan struct{}, tick func(context.Conte
 		case <-poke:
 		case <-timer.C:
 		}
-		next := tick(ctx, time.Now())
+		next := tick(ctx, now())
 		timer.Stop()
 		if next > 0 {
 			timer.Reset(max(next, minWait))
@@ -173,8 +186,8 @@ func atMost(tick func(context.Context, time.Time) time.Duration, rate time.Durat
 	}
 }
 
-func every(ctx context.Context, period time.Duration, tick func(context.Context, time.Time)) {
-	onChange(ctx, nil, func(ctx context.Context, now time.Time) time.Duration {
+func every(ctx context.Context, now func() time.Time, period time.Duration, tick func(context.Context, time.Time)) {
+	onChange(ctx, now, nil, func(ctx context.Context, now time.Time) time.Duration {
 		tick(ctx, now)
 		return period
 	})

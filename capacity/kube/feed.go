@@ -39,6 +39,8 @@ type Feed struct {
 	mu      sync.Mutex
 	waiting map[string]toolscache.InformerSynced // by resource
 
+	// Now is the clock of what is seen; time.Now, unless it is set before Run.
+	Now func() time.Time
 	// Apart leaves Muster's own kinds alone: whoever sets it tells Live of pools and providers. Set it before Run.
 	Apart bool
 	// OnClaim and OnNode are called after Live knows; they must not block. Set them before Run.
@@ -66,9 +68,9 @@ func NewFeed(config *rest.Config, scheme *runtime.Scheme, live *capacity.Live) (
 	}
 	f := &Feed{
 		cache: c, live: live, troubles: t, waiting: map[string]toolscache.InformerSynced{},
-		OnClaim: func(string) {}, OnNode: func(*corev1.Node, bool) {}, observe: func(metav1.Object, bool) {},
+		Now: time.Now, OnClaim: func(string) {}, OnNode: func(*corev1.Node, bool) {}, observe: func(metav1.Object, bool) {},
 	}
-	f.pods = newPodStore(live, time.Now)
+	f.pods = newPodStore(live, func() time.Time { return f.Now() })
 	f.sources = sources(cs, live, f.pods, t)
 	for _, s := range f.sources {
 		f.waiting[s.resource] = s.synced
@@ -201,7 +203,7 @@ func (f *Feed) tell(o any, gone bool) {
 
 func (f *Feed) setNode(o any) {
 	n := o.(*corev1.Node)
-	f.live.SetNode(n, time.Now())
+	f.live.SetNode(n, f.Now())
 	f.OnNode(n, false)
 }
 

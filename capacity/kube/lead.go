@@ -21,6 +21,8 @@ import (
 type Lead struct {
 	// Renewed, if set, is called whenever the scheduler that FollowScheduler follows is seen to have renewed its lease.
 	Renewed func(time.Time)
+	// Now is the clock by which the lease is judged; nil is time.Now.
+	Now func() time.Time
 
 	mu    sync.Mutex
 	since time.Time // when the lead was taken; zero while it is not ours
@@ -41,6 +43,13 @@ func (l *Lead) Since(now time.Time) (since time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	return l.since, true
+}
+
+func (l *Lead) now() time.Time {
+	if l.Now == nil {
+		return time.Now()
+	}
+	return l.Now()
 }
 
 func (l *Lead) set(leading bool, now time.Time) {
@@ -66,7 +75,7 @@ func (l *Lead) FollowScheduler(ctx context.Context, cs kubernetes.Interface, lea
 	defer ticker.Stop()
 	for {
 		l.look(ctx, cs, lease, hostname, &seen, log)
-		_, leading := l.Since(time.Now())
+		_, leading := l.Since(l.now())
 		switch {
 		case leading && !work.begun():
 			log.Info("leading", "lease", lease.String())
@@ -125,7 +134,7 @@ func (l *Lead) look(ctx context.Context, cs kubernetes.Interface, name types.Nam
 ) {
 	ask, cancel := context.WithTimeout(ctx, askLeaseWithin)
 	defer cancel()
-	asked := time.Now()
+	asked := l.now()
 	lease, err := cs.CoordinationV1().Leases(name.Namespace).Get(ask, name.Name, metav1.GetOptions{})
 	if err != nil {
 		if ctx.Err() == nil {
@@ -174,10 +183,10 @@ func (l *Lead) Elect(ctx context.Context, cs kubernetes.Interface, lease types.N
 			OnStartedLeading: func(run context.Context) {
 				term.Lock()
 				defer term.Unlock()
-				l.set(true, time.Now())
+				l.set(true, l.now())
 				lead(run)
 			},
-			OnStoppedLeading: func() { l.set(false, time.Now()) },
+			OnStoppedLeading: func() { l.set(false, l.now()) },
 		},
 	})
 	if err != nil {

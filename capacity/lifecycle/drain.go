@@ -43,7 +43,7 @@ func draining(s *step) {
 // nobody is there who could end them.
 func (s *step) dead() bool {
 	r := s.c.Spec.Release
-	return r != nil && r.Reason == ReasonUnhealthy && s.o.Node != nil && !NodeReady(s.o.Node) && s.now.Sub(r.Since.Time) >= deadGrace &&
+	return r != nil && r.Reason == ReasonUnhealthy && s.o.Node != nil && !NodeReady(s.o.Node) && s.passed(s.released()) >= deadGrace &&
 		!slices.ContainsFunc(s.o.Pods, func(p PodOnNode) bool { return !p.Terminating })
 }
 

@@ -41,7 +41,7 @@ func (s *step) mustStay() bool {
 // they are given as much time again; so is force.
 func (s *step) timeIsUp() bool {
 	drain := s.c.Spec.Release.Drain
-	end := s.c.Spec.Release.Since.Add(drain.Timeout.Duration)
+	end := s.from(s.released()).Add(drain.Timeout.Duration)
 	if !slices.ContainsFunc(s.o.Pods, func(p PodOnNode) bool { return !p.Terminating }) {
 		end = end.Add(drain.Timeout.Duration)
 	}

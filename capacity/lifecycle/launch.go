@@ -126,7 +126,7 @@ func (s *step) orderedFor() time.Duration {
 	if ordered == nil {
 		return 0
 	}
-	return s.now.Sub(ordered.LastTransitionTime.Time)
+	return s.passed(ordered.LastTransitionTime.Time)
 }
 
 // postponed asks again later where the provider did nothing because of other work. That is no error: there is nothing to look

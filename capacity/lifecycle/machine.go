@@ -115,7 +115,7 @@ func (s *step) overdue() bool {
 	if timeout <= 0 || s.c.Status.LaunchedAt == nil {
 		return false
 	}
-	left := timeout - s.now.Sub(s.c.Status.LaunchedAt.Time)
+	left := timeout - s.passed(s.c.Status.LaunchedAt.Time)
 	if left > 0 {
 		s.wake(left)
 		return false

@@ -49,6 +49,9 @@ type Observed struct {
 	Untaken string
 	// Asked is when this process last called the provider for this claim; zero when it never did.
 	Asked time.Time
+	// Term is when this process began to lead. Waits that the claim notes as begun before that are of another clock, and are
+	// counted from then; zero where all of them are this process's own.
+	Term time.Time
 }
 
 // PodOnNode is one pod that keeps a drain waiting.

@@ -40,13 +40,17 @@ func ready(s *step) {
 }
 
 // nodeGone waits for a Node object that somebody deleted while its machine runs: the kubelet registers again. It is
-// waited for as long as for a new machine, and as long as the provider does not confirm that the machine is there.
+// waited for as long as for a new machine, and as long as the provider does not confirm that the machine is there. The wait begins
+// when the Node is first missed, however long it was not ready before.
 func (s *step) nodeGone() {
+	if s.reasonOf(v1alpha1.ConditionReady) != ReasonNodeGone {
+		meta.RemoveStatusCondition(&s.c.Status.Conditions, v1alpha1.ConditionReady)
+	}
 	s.no(v1alpha1.ConditionReady, ReasonNodeGone, "the node object is gone")
 	s.say(fmt.Sprintf("node %s is gone, waiting for machine %s to register it again", s.c.Status.NodeName, s.c.Status.MachineID))
 	since := s.now
 	if c := meta.FindStatusCondition(s.c.Status.Conditions, v1alpha1.ConditionReady); c != nil {
-		since = c.LastTransitionTime.Time
+		since = s.from(c.LastTransitionTime.Time)
 	}
 	timeout := s.c.Spec.RegistrationTimeout.Duration
 	end := since.Add(timeout)

@@ -47,7 +47,7 @@ func (s *step) losePatience() {
 	if !capacity.Relaunches(s.c) || launched == nil || launched.Status == metav1.ConditionTrue || s.provenGone() {
 		return
 	}
-	if left := goesWithin - s.now.Sub(launched.LastTransitionTime.Time); left > 0 {
+	if left := goesWithin - s.passed(launched.LastTransitionTime.Time); left > 0 {
 		s.wake(left)
 		return
 	}

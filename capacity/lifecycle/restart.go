@@ -143,7 +143,7 @@ func (s *step) declined(verb Verb) string {
 
 // inVain ends a restart whose step takes too long, and asks to be woken when that will be so.
 func (s *step) inVain(what string) bool {
-	left := s.patience() - s.now.Sub(s.c.Status.Restart.At.Time)
+	left := s.patience() - s.passed(s.c.Status.Restart.At.Time)
 	if left > 0 {
 		s.wake(left)
 		return false

@@ -60,6 +60,7 @@ func Step(c *v1alpha1.NodeClaim, o Observed, now time.Time) Result {
 		s.c.Status.State = v1alpha1.ClaimPending
 	}
 	s.keepFinalizer()
+	s.rebase()
 	s.hearGate()
 	s.hear()
 	table := Table()
@@ -81,6 +82,9 @@ func Step(c *v1alpha1.NodeClaim, o Observed, now time.Time) Result {
 			break
 		}
 		s.next = 0
+	}
+	if s.c.Status.NextAttempt == nil {
+		s.c.Status.WaitingSince = nil
 	}
 	return Result{Claim: s.c, Effects: s.effects, Next: s.next}
 }
@@ -167,7 +171,7 @@ func (s *step) waiting() bool {
 }
 
 func (s *step) waitUntil(t time.Time) {
-	s.c.Status.NextAttempt = micro(t)
+	s.c.Status.NextAttempt, s.c.Status.WaitingSince = micro(t), micro(s.now)
 	s.wake(t.Sub(s.now))
 }
 

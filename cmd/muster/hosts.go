@@ -41,6 +41,8 @@ type hostMaker struct {
 	leading  func() bool
 	record   func(about control.Subject, warning bool, reason, message string)
 	log      *slog.Logger
+	now      func() time.Time
+	leases   wol.Leases
 	metrics  *hostMetrics
 	switches *hostSwitches
 	running  sync.WaitGroup
@@ -83,13 +85,13 @@ func (m *hostMaker) make(p *v1alpha1.Provider) (provider.Provider, error) {
 
 func (m *hostMaker) begin(name string, rules host.Rules) *hostBackend {
 	all := &objects.API{Client: m.client}
-	b := &hostBackend{provider: host.NewProvider(name, all, m.switches, time.Now)}
+	b := &hostBackend{provider: host.NewProvider(name, all, m.switches, m.now)}
 	if m.leading == nil {
 		return b // to look only
 	}
 	b.keeper = &host.Keeper{
 		Name: name, Objects: all, Switches: m.switches, Claims: claimSights{m.live}, Recorder: m, Rules: rules,
-		Now: time.Now, Log: m.log, Leading: m.leading, Parallel: bmcParallel,
+		Now: m.now, Log: m.log, Leading: m.leading, Parallel: bmcParallel,
 		Observe: m.metrics.observeCall(name), States: m.metrics.observeStates(name),
 	}
 	m.running.Go(func() { b.keeper.Run(m.ctx) })
@@ -134,7 +136,7 @@ func (m *hostMaker) cluster(provider string) wol.Cluster {
 		pod = known.pod
 	}
 	m.mu.Unlock()
-	return wol.Kube{Client: m.kube, Nodes: m, Pod: pod, Answers: wol.TCPAnswers, Now: time.Now}
+	return wol.Kube{Client: m.kube, Nodes: m, Pod: pod, Answers: wol.TCPAnswers, Now: m.now, Leases: &m.leases}
 }
 
 // claimSights tells hosts how far their claims are.
@@ -158,7 +160,7 @@ func (c claimSights) ClaimOf(name string, uid types.UID) *host.ClaimSight {
 // newHostMaker makes a maker that only looks; leading and what follows from it are for the caller to set.
 func newHostMaker(ctx context.Context, c client.Client, cs kubernetes.Interface, r *registry) *hostMaker {
 	ctx, stop := context.WithCancel(ctx)
-	m := &hostMaker{ctx: ctx, stop: stop, client: c, kube: cs, log: r.log, made: map[string]*hostBackend{},
+	m := &hostMaker{ctx: ctx, stop: stop, client: c, kube: cs, log: r.log, now: r.now, made: map[string]*hostBackend{},
 		record: func(control.Subject, bool, string, string) {}}
 	m.switches = &hostSwitches{registry: r, cluster: m.cluster, limit: rate.NewLimiter(bmcCalls, bmcCalls), warn: func(h *v1alpha1.Host, message string) {
 		m.Record(h, host.Event{Type: corev1.EventTypeWarning, Reason: "InsecureTLS", Message: message})

@@ -56,6 +56,7 @@ type program struct {
 	metrics  *prometheus.Registry
 	verdicts verdicts
 	recorder *recording.Writer // nil where nothing is recorded
+	clock    *control.Clock
 }
 
 func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slog.Logger) (*program, error) {
@@ -63,7 +64,8 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 	if err != nil {
 		return nil, err
 	}
-	p := &program{flags: f, log: log, config: config, lead: &kube.Lead{}, metrics: prometheus.NewRegistry()}
+	clock := control.StartClock()
+	p := &program{flags: f, log: log, config: config, lead: &kube.Lead{Now: clock.Now}, metrics: prometheus.NewRegistry(), clock: clock}
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &p.verdicts)
 	p.live = capacity.NewLive(f.schedulers())
 	p.lead.Renewed = p.live.SchedulerSeen
@@ -71,6 +73,7 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 	if p.feed, err = kube.NewFeed(config, scheme, p.live); err != nil {
 		return nil, err
 	}
+	p.feed.Now = clock.Now
 	if p.events, err = kube.NewEvents(config, scheme); err != nil {
 		return nil, err
 	}
@@ -82,7 +85,7 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 	if err != nil {
 		return nil, fmt.Errorf("make a client for Secrets: %w", err)
 	}
-	registry := &registry{kube: clients, log: log, now: time.Now, pve: newProxmoxMetrics(p.metrics),
+	registry := &registry{kube: clients, log: log, now: clock.Now, pve: newProxmoxMetrics(p.metrics),
 		sims: &simMaker{ctx: ctx, rest: config, log: log, clouds: map[string]*sim.Cloud{}}}
 	if err := p.keepHosts(ctx, registry, scheme, cluster); err != nil {
 		return nil, err
@@ -116,16 +119,16 @@ func (p *program) keepHosts(ctx context.Context, r *registry, scheme *runtime.Sc
 func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 	metrics := newMetrics(p.metrics, p.live)
 	teller := &control.Teller{Kube: cluster, Log: p.log, Burst: 100, Every: 100 * time.Millisecond}
-	gate := &control.Gate{Live: p.live, Kube: cluster, Backends: p.backends, Log: p.log, Now: time.Now, Observe: func(j control.Judgement) {
+	gate := &control.Gate{Live: p.live, Kube: cluster, Backends: p.backends, Log: p.log, Now: p.clock.Now, Observe: func(j control.Judgement) {
 		metrics.observeGate(j)
 		p.recordJudgement(j)
 	}}
 	preemptor := newPreemptor(p, cluster, teller, gate)
 	release := &control.Reaper{Live: p.live, Kube: cluster, Log: p.log, Decide: reaper.Decide, Observe: p.verdicts.hear}
 	return &control.Loops{
-		Live: p.live, Log: p.log, Workers: 16, Teller: teller, Preemptor: preemptor,
+		Live: p.live, Log: p.log, Clock: p.clock, Workers: 16, Teller: teller, Preemptor: preemptor,
 		Claims: &control.Claims{
-			Live: p.live, Kube: cluster, Nodes: p.feed, Backends: p.backends, Log: p.log, Now: time.Now,
+			Live: p.live, Kube: cluster, Nodes: p.feed, Backends: p.backends, Log: p.log, Now: p.clock.Now,
 			Gate: gate, Leading: p.leading, Settled: p.settled,
 		},
 		Planner: &control.Planner{
@@ -154,7 +157,7 @@ func (p *program) run(ctx context.Context) error {
 
 func (p *program) handler() http.Handler {
 	return extender.New(extender.Config{
-		Core: p.live, Ready: p.ready, Settled: p.settled, Now: time.Now,
+		Core: p.live, Ready: p.ready, Settled: p.settled, Now: p.clock.Now,
 		Logger: p.log, Registerer: p.metrics, MaxBody: p.flags.maxBody, MaxInFlight: p.flags.maxInFlight,
 		Observe: p.observeCall(),
 	})
@@ -179,11 +182,11 @@ func (p *program) metricsHandler() http.Handler {
 }
 
 func (p *program) leading() bool {
-	_, ok := p.lead.Since(time.Now())
+	_, ok := p.lead.Since(p.clock.Now())
 	return ok
 }
 
-func (p *program) settled() error { return p.settle.Err(time.Now()) }
+func (p *program) settled() error { return p.settle.Err(p.clock.Now()) }
 
 // ready is nil when the watches are in.
 func (p *program) ready() error { return p.feed.Err() }

@@ -35,6 +35,7 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	hosts   map[string]*memory
+	term    time.Time // when this process began to keep hosts; zero while another one may
 	slots   [lanes]chan struct{}
 	running sync.WaitGroup
 }
@@ -64,6 +65,7 @@ func (k *Keeper) Pass(ctx context.Context) error {
 	}
 	hosts := of(k.Name, all)
 	k.count(hosts)
+	k.began()
 	for _, h := range hosts {
 		m, due := k.remember(h)
 		if !due {
@@ -98,6 +100,23 @@ func (k *Keeper) SetRules(r Rules) {
 	for _, m := range k.hosts {
 		m.due = time.Time{} // what was waited for may be over by now
 	}
+}
+
+// began is since when this process keeps the hosts.
+func (k *Keeper) began() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.term.IsZero() {
+		k.term = k.Now()
+	}
+	return k.term
+}
+
+// rest notes that another process may keep the hosts.
+func (k *Keeper) rest() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.term = time.Time{}
 }
 
 func (k *Keeper) rules() Rules {
@@ -262,7 +281,7 @@ func (k *Keeper) again(m *memory, in time.Duration) {
 }
 
 func (k *Keeper) observe(h *v1alpha1.Host, m *memory, double bool) Observed {
-	o := Observed{Look: m.look, Outcome: m.outcome, Double: double}
+	o := Observed{Look: m.look, Outcome: m.outcome, Double: double, Term: k.began()}
 	if c := h.Status.Claim; c != nil && k.Claims != nil {
 		o.Claim = k.Claims.ClaimOf(c.Name, c.UID)
 	}

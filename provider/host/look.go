@@ -76,4 +76,6 @@ type Observed struct {
 	Claim *ClaimSight
 	// Double says that another host has the same claim by right: it was claimed earlier.
 	Double bool
+	// Term is when this process began to keep hosts; what the host notes from before that is of another clock.
+	Term time.Time
 }

@@ -41,7 +41,7 @@ func poweringOn(s *step) {
 	switch {
 	case hopeless(s.failure) || s.readRefused():
 		s.fail(FaultRefused, s.st().LastError)
-	case s.readSince(s.st().Claim.At.DeepCopy()) && p == On && !s.st().SwitchedOn:
+	case s.readSince(s.claimedAt()) && p == On && !s.st().SwitchedOn:
 		s.fail(FaultFoundOn, "it was on before Muster switched it on")
 	case s.st().SwitchedOn && s.readSince(s.st().LastTry) && s.o.Look.held(On, s.rules.Hold):
 		s.cameOn()
@@ -49,7 +49,7 @@ func poweringOn(s *step) {
 		s.late(s.rules.OnDeadline)
 	case !s.st().SwitchedOn && s.st().Errors > 0 && s.age() >= s.rules.Answer:
 		s.late(s.rules.Answer)
-	case !s.readSince(s.st().Claim.At.DeepCopy()):
+	case !s.readSince(s.claimedAt()):
 		s.say("reading its power before anything is done")
 		s.read(0)
 	case p == On && s.readSince(s.st().LastTry):

@@ -19,6 +19,8 @@ func (k *Keeper) Run(ctx context.Context) {
 			if err := k.Pass(ctx); err != nil && ctx.Err() == nil {
 				k.Log.Warn("hosts", "provider", k.Name, "error", err)
 			}
+		} else {
+			k.rest()
 		}
 		select {
 		case <-ctx.Done():

@@ -63,6 +63,7 @@ func Table() []Row {
 func Step(h *v1alpha1.Host, o Observed, rules Rules, now time.Time) Result {
 	s := &step{h: h.DeepCopy(), o: o, rules: rules, now: now}
 	s.st().State = state(h)
+	s.rebase()
 	s.hear()
 	s.hearOperator()
 	s.giveUpDouble()
@@ -208,14 +209,14 @@ func (s *step) sinceTry() time.Duration {
 	if s.st().LastTry == nil {
 		return 1<<63 - 1
 	}
-	return s.now.Sub(s.st().LastTry.Time)
+	return s.passed(s.st().LastTry.Time)
 }
 
 func (s *step) age() time.Duration {
 	if s.st().Since == nil {
 		return 0
 	}
-	return s.now.Sub(s.st().Since.Time)
+	return s.passed(s.st().Since.Time)
 }
 
 func powerText(l Look) string {

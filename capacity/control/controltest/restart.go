@@ -133,6 +133,7 @@ func (w *ward) start() {
 	log := slog.New(slog.DiscardHandler)
 	permit := &control.Gate{Live: w.live, Kube: w, Backends: w, Log: log, Cluster: "own", Now: w.b.Now}
 	w.claims = &control.Claims{Live: w.live, Kube: w, Nodes: w, Backends: w, Log: log, Cluster: "own", Gate: permit, Now: w.b.Now}
+	w.claims.Lead(w.b.Now())
 	w.keeper = &control.Providers{Live: w.live, Kube: w, Backends: w, Log: log, Machines: func(string, int, int) {},
 		Keeper: &control.Keeper{Live: w.live, Kube: w, Nodes: w, Backends: w, Log: log, Cluster: "own", Gate: permit}}
 	w.live.SetPool(w.pool)

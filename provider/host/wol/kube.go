@@ -29,6 +29,8 @@ type Kube struct {
 	// Answers reports whether something answers at an address; TCPAnswers, unless a test says otherwise.
 	Answers func(ctx context.Context, address string) bool
 	Now     func() time.Time
+	// Leases is what is remembered of the nodes' leases between two looks. Without it no node counts as silent.
+	Leases *Leases
 }
 
 var _ Cluster = Kube{}
@@ -59,7 +61,7 @@ func (k Kube) Look(ctx context.Context, h *v1alpha1.Host) (Sight, error) {
 
 const (
 	leases = "kube-node-lease"
-	// A lease is stale at twice its duration; the node controller calls the node Unknown at once its duration.
+	// A lease is stale when it was not renewed for twice its duration; the node controller calls the node Unknown at once its duration.
 	defaultLease = 40 * time.Second
 	staleAfter   = 2
 )
@@ -81,7 +83,7 @@ func (k Kube) lease(ctx context.Context, node string) (fresh, known bool, err er
 	if d := lease.Spec.LeaseDurationSeconds; d != nil && *d > 0 {
 		lasts = time.Duration(*d) * time.Second
 	}
-	return k.Now().Sub(lease.Spec.RenewTime.Time) < staleAfter*lasts, true, nil
+	return k.Leases.silent(lease, k.Now()) < staleAfter*lasts, true, nil
 }
 
 const hintComponent = "apply deploy/components/poweroff: without it Muster may neither make the Pod that switches a node off nor read when a node was last alive"

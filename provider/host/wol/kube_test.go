@@ -34,6 +34,7 @@ func nodeWith(ready corev1.ConditionStatus) *corev1.Node {
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}}}
 }
 
+// leaseOf is a lease that says of itself that it was renewed so long ago.
 func leaseOf(age time.Duration, lasts int32) *coordinationv1.Lease {
 	renewed := metav1.NewMicroTime(hosttest.Epoch.Add(-age))
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-node-lease", Name: "node-1"},
@@ -43,8 +44,18 @@ func leaseOf(age time.Duration, lasts int32) *coordinationv1.Lease {
 // kubeWith is a cluster of one node, at Epoch.
 func kubeWith(node *corev1.Node, answers bool, objects ...runtime.Object) (wol.Kube, *fake.Clientset) {
 	cs := fake.NewClientset(objects...)
-	return wol.Kube{Client: cs, Nodes: oneNode{node}, Pod: wol.DefaultPodConfig(), Now: (&hosttest.Clock{}).Now,
+	return wol.Kube{Client: cs, Nodes: oneNode{node}, Pod: wol.DefaultPodConfig(), Now: (&hosttest.Clock{}).Now, Leases: &wol.Leases{},
 		Answers: func(_ context.Context, at string) bool { return at == "10.0.0.7:10250" && answers }}, cs
+}
+
+// later is the cluster as it was looked at once, so much later.
+func later(t *testing.T, k wol.Kube, d time.Duration) wol.Kube {
+	_, err := k.Look(t.Context(), hosttest.Host(1, v1alpha1.Power{}))
+	require.NoError(t, err)
+	clock := &hosttest.Clock{}
+	clock.Set(k.Now().Add(d))
+	k.Now = clock.Now
+	return k
 }
 
 func TestAHostIsOffWhenItsNodeIsNotReadyItsLeaseStaleAndItsPortSilent(t *testing.T) {
@@ -53,19 +64,23 @@ func TestAHostIsOffWhenItsNodeIsNotReadyItsLeaseStaleAndItsPortSilent(t *testing
 		node    *corev1.Node
 		answers bool
 		lease   []runtime.Object
+		silent  time.Duration
 		want    host.Power
 	}{
-		"no node":                                {nil, false, nil, host.Unknown},
-		"ready":                                  {nodeWith(corev1.ConditionTrue), false, nil, host.On},
-		"not ready, and its port answers":        {gone, true, []runtime.Object{leaseOf(time.Hour, 40)}, host.On},
-		"not ready, and its lease is renewed":    {gone, false, []runtime.Object{leaseOf(79*time.Second, 40)}, host.On},
-		"not ready, lease stale, and silent":     {gone, false, []runtime.Object{leaseOf(81*time.Second, 40)}, host.Off},
-		"a lease that lasts longer":              {gone, false, []runtime.Object{leaseOf(81*time.Second, 60)}, host.On},
-		"not ready, silent, and without a lease": {gone, false, nil, host.Unknown},
+		"no node":                                 {nil, false, nil, time.Hour, host.Unknown},
+		"ready":                                   {nodeWith(corev1.ConditionTrue), false, nil, time.Hour, host.On},
+		"not ready, and its port answers":         {gone, true, []runtime.Object{leaseOf(0, 40)}, time.Hour, host.On},
+		"not ready, and its lease was renewed":    {gone, false, []runtime.Object{leaseOf(0, 40)}, 79 * time.Second, host.On},
+		"not ready, lease stale, and silent":      {gone, false, []runtime.Object{leaseOf(0, 40)}, 80 * time.Second, host.Off},
+		"a lease that lasts longer":               {gone, false, []runtime.Object{leaseOf(0, 60)}, 81 * time.Second, host.On},
+		"the clock of its node is ten years back": {gone, false, []runtime.Object{leaseOf(10*365*24*time.Hour, 40)}, 79 * time.Second, host.On},
+		"the clock of its node is an hour ahead":  {gone, false, []runtime.Object{leaseOf(-time.Hour, 40)}, 80 * time.Second, host.Off},
+		"not ready, silent, and without a lease":  {gone, false, nil, time.Hour, host.Unknown},
 		"a lease that was never renewed": {gone, false, []runtime.Object{&coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-node-lease", Name: "node-1"}}}, host.Unknown},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-node-lease", Name: "node-1"}}}, time.Hour, host.Unknown},
 	} {
 		k, _ := kubeWith(c.node, c.answers, c.lease...)
+		k = later(t, k, c.silent)
 		r, err := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{}), Cluster: k}.Read(t.Context())
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, r.Power, name)
@@ -73,7 +88,8 @@ func TestAHostIsOffWhenItsNodeIsNotReadyItsLeaseStaleAndItsPortSilent(t *testing
 }
 
 func TestWhatTheAPIServerDoesNotSayIsUnknown(t *testing.T) {
-	k, cs := kubeWith(nodeWith(corev1.ConditionUnknown), false, leaseOf(time.Hour, 40))
+	k, cs := kubeWith(nodeWith(corev1.ConditionUnknown), false, leaseOf(0, 40))
+	k = later(t, k, time.Hour)
 	s := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{}), Cluster: k}
 	for resource, err := range map[string]error{"leases": errors.New("etcd is away"), "pods": errors.New("etcd is away")} {
 		broken := err
@@ -124,7 +140,7 @@ func TestThePodIsMadeOnceAgainWhenItEndedAndRemovedWhenItsNodeIsOff(t *testing.T
 	require.Empty(t, pod.Status.Phase, "made anew")
 
 	k.Nodes = oneNode{nodeWith(corev1.ConditionUnknown)}
-	s.Cluster = k
+	s.Cluster = later(t, k, time.Hour)
 	r, err := s.Read(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, host.Off, r.Power)
