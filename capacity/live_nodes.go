@@ -17,10 +17,11 @@ import (
 // held on, and that no Node was seen for yet.
 type entry struct {
 	Node
-	since time.Time // when the Node was first seen
-	uuid  string    // status.nodeInfo.systemUUID as identity.UUID compares it
-	pods  map[types.UID]*Pod
-	holds map[types.UID]*hold
+	since  time.Time // when the Node was first seen
+	silent time.Time // since when it has been seen silent; zero while it is heard of
+	uuid   string    // status.nodeInfo.systemUUID as identity.UUID compares it
+	pods   map[types.UID]*Pod
+	holds  map[types.UID]*hold
 	reservations
 	owners map[types.UID]int // pods here by their controller, held ones included
 	guests int               // pods here that are not resident
@@ -97,6 +98,12 @@ func (l *Live) SetNode(node *corev1.Node, now time.Time) {
 		l.byUUID.drop(e.uuid, e)
 	}
 	e.Object, e.Allocatable, e.uuid = slim, allocatable, uuid
+	switch {
+	case !Unreachable(slim):
+		e.silent = time.Time{}
+	case e.silent.IsZero():
+		e.silent = now
+	}
 	l.byProvider.put(slim.Spec.ProviderID, e)
 	l.byUUID.put(uuid, e)
 	l.settleStage(e)
@@ -121,7 +128,7 @@ func (l *Live) ForgetNode(name string) {
 	l.byUUID.drop(e.uuid, e)
 	l.claimed.drop(e.Claim, e)
 	e.Node = Node{Name: name, Used: e.Used, Held: e.Held}
-	e.uuid, e.closed = "", false
+	e.uuid, e.closed, e.silent = "", false, time.Time{}
 	l.setReserved(e)
 	l.thaw(e)
 	l.dropIfEmpty(e)

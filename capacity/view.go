@@ -23,6 +23,9 @@ type View struct {
 	Nodes []*Node
 	// Seen is when each of Nodes was first seen.
 	Seen map[string]time.Time
+	// Silent is since when this process has seen each of them silent: tainted as not ready or unreachable. What the taint says
+	// itself is the time of another computer.
+	Silent map[string]time.Time
 	// Pods are the pods that take room on each node, finished ones left out, by node name; held ones are in Held.
 	Pods map[string][]*Pod
 	// HeldOn counts the holds on each node.
@@ -66,7 +69,7 @@ func (l *Live) View() *View {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	v := &View{
-		Nodes: make([]*Node, 0, l.present), Seen: make(map[string]time.Time, l.present),
+		Nodes: make([]*Node, 0, l.present), Seen: make(map[string]time.Time, l.present), Silent: map[string]time.Time{},
 		Pods: make(map[string][]*Pod, l.present), HeldOn: make(map[string]int, l.present), Held: map[string][]*Pod{},
 		Providers: map[string]*v1alpha1.Provider{}, Reserved: map[string][]*Pod{}, Classes: l.classes, Schedulers: l.schedulers,
 		Freeze: l.freeze, Generation: l.generation, moves: l.moves,
@@ -122,6 +125,9 @@ func (l *Live) viewNode(v *View, e *entry) {
 	}
 	v.Nodes = append(v.Nodes, e.frozen)
 	v.Seen[e.Name] = e.since
+	if !e.silent.IsZero() {
+		v.Silent[e.Name] = e.silent
+	}
 	v.HeldOn[e.Name] = len(e.holds)
 	if len(e.holds) > 0 {
 		v.Held[e.Name] = e.heldPods()

@@ -452,7 +452,8 @@ type NodePoolStatus struct {
 	// +optional
 	InFlight int32 `json:"inFlight"`
 	// conditions: Ready says whether the pool can grow, and why not; Braked says for which pods it buys nothing because
-	// its machines came up in vain; Frozen says whether people stopped the pool's releases or its provisioning.
+	// its machines came up in vain; Frozen says whether people stopped the pool's releases or its provisioning; Outage names the silent
+	// nodes while there are so many that none is repaired.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -575,6 +576,9 @@ func (s *NodePoolStatus) Frozen() (releases, provisioning bool) {
 	}
 	return false, false
 }
+
+// ConditionOutage on a pool is True while so many nodes of all pools are silent that none is repaired.
+const ConditionOutage = "Outage"
 
 // NodePoolList is a list of NodePools.
 //

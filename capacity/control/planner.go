@@ -318,6 +318,9 @@ func (p *Planner) ordered(o capacity.Outcome) string {
 
 func (p *Planner) tellPools(ctx context.Context, v *capacity.View, now time.Time) {
 	review := experience.Of(v, now)
+	if o := v.Outage(now.Add(-capacity.OutageLasts)); o.Ends.After(now) {
+		p.wakeAt(o.Ends) // the status says so until then
+	}
 	p.settleClaims(ctx, v, review)
 	for _, pool := range v.Pools {
 		for i := range review.Backoffs[pool.Name] {

@@ -46,6 +46,7 @@ func PoolStatus(pool *v1alpha1.NodePool, v *capacity.View, review experience.Rev
 	frozen.ObservedGeneration = pool.Generation
 	frozen.LastTransitionTime = metav1.NewTime(now)
 	meta.SetStatusCondition(&next.Status.Conditions, frozen)
+	tellOutage(next, v, now)
 	return next
 }
 
@@ -73,6 +74,33 @@ func braked(circuits []v1alpha1.Circuit) metav1.Condition {
 	return metav1.Condition{
 		Type: v1alpha1.ConditionBraked, Status: metav1.ConditionTrue, Reason: string(capacity.CodeBought), Message: text,
 	}
+}
+
+// tellOutage names the silent nodes on the pool while there is an outage, and says when it is over. A pool that never had one has no
+// such condition.
+func tellOutage(pool *v1alpha1.NodePool, v *capacity.View, now time.Time) {
+	is := metav1.Condition{Type: v1alpha1.ConditionOutage, Status: metav1.ConditionFalse, Reason: "NodesAnswer",
+		ObservedGeneration: pool.Generation, LastTransitionTime: metav1.NewTime(now)}
+	if o := v.Outage(time.Time{}); o.On() {
+		names := strings.Join(o.Silent[:min(len(o.Silent), maxNamed)], ", ")
+		if more := len(o.Silent) - maxNamed; more > 0 {
+			names += fmt.Sprintf(" and %d more", more)
+		}
+		is.Status, is.Reason = metav1.ConditionTrue, "NodesSilent"
+		is.Message = fmt.Sprintf("%d of %d nodes are silent (%s): none is restarted or replaced, %s", len(o.Silent), o.Of, names, released(v, now))
+	}
+	if is.Status == metav1.ConditionTrue || meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionOutage) != nil {
+		meta.SetStatusCondition(&pool.Status.Conditions, is)
+	}
+}
+
+// released says until when nodes are not released because of an outage.
+func released(v *capacity.View, now time.Time) string {
+	o := v.Outage(now.Add(-capacity.OutageLasts))
+	if !o.On() {
+		return fmt.Sprintf("and idle nodes are released again, since this has been so for %s", capacity.OutageLasts)
+	}
+	return "and none is released before " + o.Ends.UTC().Format(time.RFC3339)
 }
 
 // growth says whether the pool can grow.
@@ -122,6 +150,10 @@ func (p *Planner) tellStops(old, next *v1alpha1.NodePool) {
 	braked := meta.FindStatusCondition(next.Status.Conditions, v1alpha1.ConditionBraked)
 	if braked.Status == metav1.ConditionTrue && !meta.IsStatusConditionTrue(old.Status.Conditions, v1alpha1.ConditionBraked) {
 		p.Kube.Event(about, true, braked.Reason, braked.Message)
+	}
+	outage := meta.FindStatusCondition(next.Status.Conditions, v1alpha1.ConditionOutage)
+	if outage != nil && outage.Status == metav1.ConditionTrue && !meta.IsStatusConditionTrue(old.Status.Conditions, v1alpha1.ConditionOutage) {
+		p.Kube.Event(about, true, outage.Reason, outage.Message)
 	}
 	was, is := meta.FindStatusCondition(old.Status.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(next.Status.Conditions, v1alpha1.ConditionReady)
 	if is.Reason == reasonBackingOff && (was == nil || was.Reason != is.Reason) {

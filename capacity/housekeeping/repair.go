@@ -12,15 +12,11 @@ import (
 )
 
 // Unhealthy is the reason of a release by which a node is replaced.
-const Unhealthy = "Unhealthy"
+const Unhealthy = capacity.ReasonUnhealthy
 
-// How many of a pool's nodes may be silent, in percent (rounded up), that one of them is replaced; and of all nodes. Beyond that
-// it is not the nodes that are sick.
-const (
-	sickInPool  = 20
-	sickInAll   = 33
-	outageNodes = 2
-)
+// sickInPool is how many of a pool's nodes may be silent, in percent (rounded up), that one of them is replaced. Beyond that it is not
+// the nodes that are sick.
+const sickInPool = 20
 
 // Repairs says what is to be done about nodes of ours that are not ready.
 type Repairs struct {
@@ -61,11 +57,11 @@ type ward struct {
 	busy        bool // a node of it is on its way out
 }
 
-// Repair judges every node of ours that is not ready, by the time that Kubernetes noted on its taint.
+// Repair judges every node of ours that is not ready, by the time for which this process has seen its taint.
 func Repair(v *capacity.View, now time.Time) Repairs {
 	r := Repairs{Reasons: map[string]Verdict{}}
 	wards := admit(v)
-	outage := out(v)
+	outage := v.Outage(time.Time{}).On()
 	for _, c := range longestSilent(v) {
 		w, since := wards[c.Object.Spec.Pool], silentSince(c.Node.Object)
 		release := c.Object.Spec.Release
@@ -97,7 +93,7 @@ func (w *ward) judge(v *capacity.View, c *capacity.Claim, since time.Time, outag
 		return NotAsked
 	case restarting(c.Object):
 		return UnderWay
-	case now.Sub(since) < w.pool.Spec.Repair.After.Duration:
+	case now.Sub(v.Silent[c.Node.Name]) < w.pool.Spec.Repair.After.Duration:
 		return NotYet
 	case kept(c.Node.Object) || c.Object.Annotations[v1alpha1.DoNotReleaseAnnotation] == "true":
 		return Guarded
@@ -163,17 +159,6 @@ func admit(v *capacity.View) map[string]*ward {
 		}
 	}
 	return wards
-}
-
-// out says whether so many nodes of the cluster are silent that it is an outage.
-func out(v *capacity.View) bool {
-	silent := 0
-	for _, n := range v.Nodes {
-		if !silentSince(n.Object).IsZero() {
-			silent++
-		}
-	}
-	return silent >= outageNodes && silent*100 >= sickInAll*len(v.Nodes)
 }
 
 // longestSilent orders claims by how long their node has been silent; of others, by name.

@@ -52,7 +52,7 @@ func (h *hospital) node(i int, silent time.Duration, change ...func(*v1alpha1.No
 	for _, f := range change {
 		f(c, n)
 	}
-	h.live.SetNode(n, start)
+	h.live.SetNode(n, start.Add(-silent))
 	h.live.SetClaim(c)
 }
 

@@ -45,7 +45,7 @@ const (
 	ReasonNotHelped  = "RestartInVain"     // it is not
 	ReasonNoRestart  = "RestartImpossible" // the provider cannot switch it off
 
-	ReasonUnhealthy = "Unhealthy" // the Node was not ready for as long as its pool waits
+	ReasonUnhealthy = capacity.ReasonUnhealthy // the Node was not ready for as long as its pool waits
 	ReasonTimeout   = capacity.ReasonTimeout
 	ReasonFailed    = capacity.ReasonFailed
 	ReasonVanished  = capacity.ReasonVanished

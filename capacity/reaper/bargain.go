@@ -60,7 +60,7 @@ func (t *trial) tightWithout(old []*capacity.Claim, a answer) bool {
 		}
 	}
 	for _, n := range nodes {
-		if r := pools[n.Pool]; r != nil && n.Stage == capacity.Open && !gone[n.Name] && !unreachable(n.Object) {
+		if r := pools[n.Pool]; r != nil && n.Stage == capacity.Open && !gone[n.Name] && !capacity.Unreachable(n.Object) {
 			r.add(n.Allocatable, n.Free())
 			for _, p := range a.lands[n.Name] {
 				r.take(p.Ask.Requests)

@@ -38,7 +38,7 @@ func (d *decider) mayMerge(c *capacity.Claim) bool {
 	p, frozen := d.pools[c.Object.Spec.Pool].object, d.pools[c.Object.Spec.Pool].frozen
 	if c.Object.Status.State != v1alpha1.ClaimReady || capacity.Closed(c.Object) || p == nil || frozen != "" ||
 		p.Spec.ScaleDown.SavingThreshold <= 0 || p.Spec.ScaleDown.Disabled || protected(c) ||
-		!d.v.Answers(p) || unreachable(c.Node.Object) {
+		!d.v.Answers(p) || capacity.Unreachable(c.Node.Object) {
 		return false
 	}
 	if d.wear[c.Object.Name].cause != "" || occupied(d.v, c.Node) != Occupied {

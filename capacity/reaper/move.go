@@ -135,7 +135,7 @@ func (m *mover) findSpots() {
 	}
 	for _, p := range m.sim.Places() {
 		n := p.Node
-		if _, empty := m.memory.Empty[n.Name]; n.Stage != capacity.Open || going[n.Claim] || unreachable(n.Object) {
+		if _, empty := m.memory.Empty[n.Name]; n.Stage != capacity.Open || going[n.Claim] || capacity.Unreachable(n.Object) {
 			continue
 		} else if empty {
 			m.vacant = append(m.vacant, p)

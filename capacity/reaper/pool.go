@@ -57,7 +57,7 @@ func (p *pool) count(c *capacity.Claim) {
 	case state == v1alpha1.ClaimReady:
 		p.nodes++
 		p.serving++
-		if unreachable(c.Node.Object) {
+		if capacity.Unreachable(c.Node.Object) {
 			p.out++
 		}
 	}

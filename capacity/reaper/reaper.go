@@ -70,8 +70,9 @@ func Decide(v *capacity.View, m Memory, now time.Time) Decision {
 	fresh := substitutesOf(v, now)
 	d := &decider{
 		Decision: Decision{Reasons: map[string]Reason{}, Details: map[string]string{}, Reopen: reopenings(v)},
-		v:        v, memory: m, now: now, pools: countPools(v, fresh), outage: outage(v), fresh: fresh,
+		v:        v, memory: m, now: now, pools: countPools(v, fresh), fresh: fresh,
 	}
+	d.findOutage()
 	d.wear = d.findWear()
 	d.countReplaced()
 	var few, worn []*capacity.Claim

@@ -103,5 +103,5 @@ func (d *decider) countReplaced() {
 // replaced says whether an open node counts as on its way out because of a machine that is to replace it.
 func (d *decider) replaced(c *capacity.Claim) bool {
 	return len(d.fresh.of[c.Object.UID]) > 0 && c.Object.Status.State == v1alpha1.ClaimReady && !capacity.Closed(c.Object) &&
-		!unreachable(c.Node.Object)
+		!capacity.Unreachable(c.Node.Object)
 }
