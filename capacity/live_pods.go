@@ -38,11 +38,24 @@ func (l *Live) TakePod(p *Pod, now time.Time) {
 	l.takePod(p, now)
 }
 
+// countGrace counts the grace period of a pod in deletion from when this process first saw it so: the time that the API server noted is
+// another computer's.
+func (p *Pod) countGrace(old *Pod, now time.Time) {
+	switch {
+	case !p.Terminating || p.grace == nil:
+	case old != nil && old.Terminating && old.grace != nil && *old.grace == *p.grace:
+		p.Ends = old.Ends
+	default:
+		p.Ends = now.Add(time.Duration(*p.grace) * time.Second)
+	}
+}
+
 func (l *Live) takePod(fresh *Pod, now time.Time) {
 	old := l.pods[fresh.UID]
 	if old != nil && olderPod(fresh, old) {
 		return
 	}
+	fresh.countGrace(old, now)
 	l.countWary(old, -1)
 	l.countWary(fresh, 1)
 	l.pods[fresh.UID] = fresh

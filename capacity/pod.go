@@ -37,6 +37,7 @@ type Pod struct {
 	Created       time.Time
 	Started       time.Time // by its kubelet; zero before
 	Ends          time.Time // when the grace period of a pod in deletion is over; zero for others
+	grace         *int64    // seconds of it
 
 	// Unschedulable is set while the scheduler says so in the PodScheduled condition.
 	Unschedulable bool
@@ -112,7 +113,7 @@ func (p *Pod) readTimes(pod *corev1.Pod) {
 		p.Started = pod.Status.StartTime.Time
 	}
 	if pod.DeletionTimestamp != nil {
-		p.Ends = pod.DeletionTimestamp.Time
+		p.Ends, p.grace = pod.DeletionTimestamp.Time, pod.DeletionGracePeriodSeconds
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,6 +41,7 @@ type Keeper struct {
 	Restarted func(pool string)
 
 	suspects map[string]housekeeping.Suspects
+	silent   map[types.UID]time.Time // see followSilent, by Node
 	told     map[string]map[housekeeping.Key]housekeeping.Standing
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/housekeeping"
@@ -17,6 +18,7 @@ import (
 // strays deletes Nodes of ours without a claim whose machine is proven gone.
 func (k *Keeper) strays(ctx context.Context, now time.Time) {
 	found := k.unclaimed()
+	k.followSilent(found, now)
 	if len(found) == 0 {
 		return
 	}
@@ -34,6 +36,21 @@ func (k *Keeper) strays(ctx context.Context, now time.Time) {
 			k.Log.Warn("cannot judge a node without a claim", "node", n.Name, "error", err)
 		}
 	}
+}
+
+// followSilent notes when each of these Nodes was first seen without a heartbeat, by the clock of this process.
+func (k *Keeper) followSilent(nodes []*corev1.Node, now time.Time) {
+	next := map[types.UID]time.Time{}
+	for _, n := range nodes {
+		silent, _ := housekeeping.IsSilent(n)
+		if !silent {
+			continue
+		}
+		if next[n.UID] = now; !k.silent[n.UID].IsZero() {
+			next[n.UID] = k.silent[n.UID]
+		}
+	}
+	k.silent = next
 }
 
 // unclaimed are the Nodes that carry the UID of a claim and match none, by name.
@@ -58,7 +75,7 @@ func (k *Keeper) stray(ctx context.Context, n *corev1.Node, now time.Time) error
 		return err
 	}
 	gone := k.provenGone(ctx, n)
-	s := housekeeping.StrayNode{Node: n, Pods: len(pods), Gone: gone}
+	s := housekeeping.StrayNode{Node: n, Pods: len(pods), Gone: gone, Silent: k.silent[n.UID]}
 	verdict := housekeeping.JudgeStray(s, now)
 	k.Log.Debug("node without a claim", "node", n.Name, "verdict", verdict)
 	if verdict != housekeeping.Delete || !k.leading() {

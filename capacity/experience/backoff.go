@@ -47,6 +47,7 @@ func Backoffs(v *capacity.View, pool *v1alpha1.NodePool, claims []*capacity.Clai
 	if len(pool.Status.Backoffs) > 0 && pool.Status.Template == v.Template(pool).Hash {
 		for i := range pool.Status.Backoffs {
 			b := pool.Status.Backoffs[i].DeepCopy()
+			rebaseBackoff(b, now)
 			if now.Sub(b.Until.Time) < backoffsKept && !ended(b, claims) {
 				waits = append(waits, *b)
 			}
@@ -61,6 +62,14 @@ func Backoffs(v *capacity.View, pool *v1alpha1.NodePool, claims []*capacity.Clai
 		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Shape, b.Shape))
 	})
 	return waits[:min(len(waits), maxBackoffs)]
+}
+
+// rebaseBackoff lets a wait that was noted by a clock that was ahead begin now, so that it takes as long as it was to take.
+func rebaseBackoff(b *v1alpha1.PoolBackoff, now time.Time) {
+	if length := b.Until.Sub(b.Since.Time); b.Since.After(now) {
+		b.Since = metav1.NewMicroTime(now.Truncate(time.Microsecond))
+		b.Until = metav1.NewMicroTime(now.Add(length).Truncate(time.Microsecond))
+	}
 }
 
 // ended says whether a machine that was ordered after the failures got further than they did.
@@ -81,9 +90,16 @@ func failedUntil(c *v1alpha1.NodeClaim, now time.Time) time.Time {
 	case capacity.GivesUp(c):
 		return now.Add(backoffOf(failure(c)).First)
 	case c.Status.State == v1alpha1.ClaimFailed && next != nil:
-		return next.Time
+		return earlier(next.Time, now.Add(backoffOf(failure(c)).First))
 	}
 	return time.Time{}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // countFailure adds the failure of a claim, unless it was ordered before the last one was known.

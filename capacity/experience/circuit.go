@@ -116,6 +116,7 @@ func (j *jury) circuits(pool *v1alpha1.NodePool) []v1alpha1.Circuit {
 	if len(pool.Status.Circuits) > 0 && pool.Status.Template == j.v.Template(pool).Hash {
 		for i := range pool.Status.Circuits {
 			c := pool.Status.Circuits[i].DeepCopy()
+			j.rebase(c)
 			if j.now.Sub(c.NextProbe.Time) < circuitsKept && !j.closes(c, claims) {
 				circuits = append(circuits, *c)
 			}
@@ -127,6 +128,16 @@ func (j *jury) circuits(pool *v1alpha1.NodePool) []v1alpha1.Circuit {
 		}
 	}
 	return fewest(circuits)
+}
+
+// rebase lets a wait for the next probe that was noted by a clock that was ahead take no longer than it may.
+func (j *jury) rebase(c *v1alpha1.Circuit) {
+	if c.Since.After(j.now) {
+		c.Since = metav1.NewTime(j.now.Truncate(time.Second))
+	}
+	if last := j.now.Add(probeEvery); c.NextProbe.After(last) {
+		c.NextProbe = metav1.NewTime(last.Truncate(time.Second))
+	}
 }
 
 // closes says whether a machine in vain took such a pod after all, or one that is newer than the first of them.
@@ -142,7 +153,7 @@ func (j *jury) closes(circuit *v1alpha1.Circuit, claims []*capacity.Claim) bool 
 func (j *jury) count(circuits []v1alpha1.Circuit, pool *v1alpha1.NodePool, c *capacity.Claim, key string) []v1alpha1.Circuit {
 	at := slices.IndexFunc(circuits, func(x v1alpha1.Circuit) bool { return x.Pods == key })
 	if at >= 0 {
-		circuits[at].NextProbe = later(circuits[at].NextProbe, c.Object.CreationTimestamp.Add(probeEvery))
+		circuits[at].NextProbe = later(circuits[at].NextProbe, earlier(c.Object.CreationTimestamp.Time, j.now).Add(probeEvery))
 	}
 	if at >= 0 && (circuits[at].Open() || slices.Contains(circuits[at].Vain, c.Object.UID)) {
 		return circuits

@@ -69,6 +69,13 @@ func TestAFenceSaysForWhomItIsAndIsUndoneAsAReleaseIs(t *testing.T) {
 	require.EqualValues(t, "an older claim", housekeeping.ClaimOf(fenced(registered)))
 }
 
+// silentSince is a node that says of itself since when it is silent.
+func silentSince(at time.Time, annotations map[string]string) *corev1.Node {
+	n := node(time.Hour, annotations)
+	n.Status.Conditions[0].LastTransitionTime = metav1.NewTime(at)
+	return n
+}
+
 func TestStrayNodes(t *testing.T) {
 	ours := map[string]string{v1alpha1.RegisteredAnnotation: "a"}
 	keep := map[string]string{v1alpha1.RegisteredAnnotation: "a", v1alpha1.ScaleDownDisabledAnnotation: "true"}
@@ -84,7 +91,11 @@ func TestStrayNodes(t *testing.T) {
 		"ready, fenced, pods run":                    {housekeeping.StrayNode{Node: fenced(node(0, ours)), Pods: 1, Gone: true}, housekeeping.InUse},
 		"never was ours":                             {housekeeping.StrayNode{Node: node(time.Hour, nil), Gone: true}, housekeeping.NotOurs},
 		"somebody wants it kept":                     {housekeeping.StrayNode{Node: node(time.Hour, keep), Gone: true}, housekeeping.Preserved},
-		"fenced, its machine not proven gone":        {housekeeping.StrayNode{Node: fenced(node(0, ours))}, housekeeping.Unproven},
+		"M19: seen silent for a moment, whatever its own clock says": {
+			housekeeping.StrayNode{Node: node(10*365*24*time.Hour, ours), Gone: true, Silent: start.Add(1 - housekeeping.StrayAge)}, housekeeping.Fresh},
+		"M19: seen silent for long, and its own clock is ahead": {
+			housekeeping.StrayNode{Node: silentSince(start.Add(time.Hour), ours), Gone: true, Silent: start.Add(-housekeeping.StrayAge)}, housekeeping.Delete},
+		"fenced, its machine not proven gone": {housekeeping.StrayNode{Node: fenced(node(0, ours))}, housekeeping.Unproven},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, housekeeping.JudgeStray(c.stray, start)) })
 	}

@@ -25,6 +25,8 @@ type StrayNode struct {
 	Pods int
 	// Gone says that every provider proved that it has no machine of the Node's claim.
 	Gone bool
+	// Silent is since when this process has seen the Node without a heartbeat. Where it is zero, the Node's own word counts.
+	Silent time.Time
 }
 
 // Verdict says why a stray Node is spared, or that it is deleted.
@@ -44,7 +46,10 @@ const (
 // JudgeStray says whether a Node without a claim is deleted. It is when its machine is proven gone and the Node says so,
 // too: it has no heartbeat, or it is one that we fenced and emptied ourselves.
 func JudgeStray(s StrayNode, now time.Time) Verdict {
-	silent, since := silence(s.Node)
+	silent, since := IsSilent(s.Node)
+	if !s.Silent.IsZero() {
+		since = s.Silent
+	}
 	switch {
 	case ClaimOf(s.Node) == "":
 		return NotOurs
@@ -64,8 +69,8 @@ func JudgeStray(s StrayNode, now time.Time) Verdict {
 	return Delete
 }
 
-// silence says whether, and since when, a Node is not Ready.
-func silence(n *corev1.Node) (bool, time.Time) {
+// IsSilent says whether a Node is not Ready, and since when by its own word.
+func IsSilent(n *corev1.Node) (bool, time.Time) {
 	i := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	if i < 0 {
 		return true, n.CreationTimestamp.Time

@@ -56,7 +56,7 @@ func (d *decider) unrest(c *capacity.Claim) time.Duration {
 		last = at
 	}
 	for _, p := range d.v.Pods[c.Node.Name] {
-		if guest(p) && p.Created.After(last) {
+		if guest(p) && p.Created.After(last) && !p.Created.After(d.now) { // the clock of the API server may be ahead
 			last = p.Created
 		}
 	}

@@ -64,5 +64,5 @@ func TestM20AnOutageEndsByItself(t *testing.T) {
 	d = w.decide(capacity.OutageLasts)
 	require.Equal(t, reaper.Idle, d.Reasons["p-000"])
 	require.NotEmpty(t, d.Release)
-	require.Equal(t, reaper.Idle, w.decide(400*time.Hour).Reasons["p-000"])
+	require.Equal(t, reaper.Idle, w.decide(400 * time.Hour).Reasons["p-000"])
 }
