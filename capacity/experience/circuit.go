@@ -132,9 +132,6 @@ func (j *jury) circuits(pool *v1alpha1.NodePool) []v1alpha1.Circuit {
 
 // rebase lets a wait for the next probe that was noted by a clock that was ahead take no longer than it may.
 func (j *jury) rebase(c *v1alpha1.Circuit) {
-	if c.Since.After(j.now) {
-		c.Since = metav1.NewTime(j.now.Truncate(time.Second))
-	}
 	if last := j.now.Add(probeEvery); c.NextProbe.After(last) {
 		c.NextProbe = metav1.NewTime(last.Truncate(time.Second))
 	}
