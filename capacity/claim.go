@@ -20,6 +20,9 @@ type Claim struct {
 	Node *Node
 	// Reported says that Node.Allocatable is what the kubelet said, not what was promised.
 	Reported bool
+	// Proven says that the Node is this claim's machine beyond its name, and the only one that may be: what it offers says something
+	// about other machines of its shape.
+	Proven bool
 	// Took are the kinds of pods (PodsKey) out of spec.orderedFor that were seen bound to the node, also those that are
 	// gone again.
 	Took []string

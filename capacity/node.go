@@ -105,8 +105,9 @@ func slimNode(node *corev1.Node) *corev1.Node {
 	return slim
 }
 
-// keptAnnotations of a Node matter when it is released.
+// keptAnnotations of a Node say whose it is, and matter when it is released.
 var keptAnnotations = []string{
+	v1alpha1.RegisteredAnnotation,
 	v1alpha1.CordonedAnnotation, v1alpha1.DoNotReleaseAnnotation, v1alpha1.ScaleDownDisabledAnnotation, v1alpha1.DoNotDisruptAnnotation,
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/capacity/volume"
 	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // View is the cluster at one moment, for decisions that take longer than a filter call. Nothing in it is ever changed;
@@ -165,9 +166,25 @@ func (l *Live) viewClaims(v *View) {
 	for _, c := range l.claims.byName {
 		claim := viewClaim(c, byClaim[c.Name], v.Daemons)
 		claim.Took = slices.Clone(l.took[c.UID])
+		claim.Proven = claim.Reported && l.proven(c)
 		v.Claims = append(v.Claims, claim)
 	}
 	slices.SortFunc(v.Claims, func(a, b *Claim) int { return strings.Compare(a.Object.Name, b.Object.Name) })
+}
+
+// proven says whether the one Node of a claim was marked for it, and is its machine by provider ID or system UUID. A name proves as much
+// only where neither the claim nor the Node has anything stronger.
+func (l *Live) proven(c *v1alpha1.NodeClaim) bool {
+	nodes := l.claimed[c.Name]
+	if len(nodes) != 1 {
+		return false
+	}
+	e, id, uuid := nodes[0], c.Status.ProviderID, identity.UUID(c.Status.SystemUUID)
+	if types.UID(e.Object.Annotations[v1alpha1.RegisteredAnnotation]) != c.UID || differ(id, e.Object.Spec.ProviderID) || differ(uuid, e.uuid) {
+		return false
+	}
+	return id != "" && id == e.Object.Spec.ProviderID || uuid != "" && uuid == e.uuid ||
+		id == "" && uuid == "" && e.Object.Spec.ProviderID == "" && e.uuid == ""
 }
 
 func (l *Live) viewReserved(v *View) {

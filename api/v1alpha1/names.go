@@ -44,6 +44,9 @@ const (
 	// one act, and for this machine of this attempt only. `muster confirm-gone` sets it.
 	ConfirmGoneAnnotation = "muster.sh/confirm-gone"
 
+	// ForgetShapesAnnotation on a NodePool, set to a value it did not have before, has the pool forget what its nodes turned out to
+	// offer. Nodes that registered before that are no evidence any more.
+	ForgetShapesAnnotation = "muster.sh/forget-shapes"
 	// ReturnHostAnnotation on a Host, set to a value it did not have before, returns the host from quarantine.
 	ReturnHostAnnotation = "muster.sh/return-host"
 

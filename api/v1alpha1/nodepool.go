@@ -471,6 +471,11 @@ type NodePoolStatus struct {
 	// +optional
 	Shapes []LearnedShape `json:"shapes,omitempty"`
 
+	// forgotten is when the annotation muster.sh/forget-shapes was last honoured: nodes that registered before that are no evidence
+	// of what the pool's shapes offer.
+	// +optional
+	Forgotten *Forgotten `json:"forgotten,omitempty"`
+
 	// circuits are the kinds of pods whose machines came up and did not take them. After two such machines in a row the
 	// circuit is open: the pool buys one more for them per hour.
 	// +kubebuilder:validation:MaxItems=64
@@ -496,10 +501,19 @@ type LearnedShape struct {
 	// allocatable is the least of cpu, memory, ephemeral storage and pods that a node of this shape offers, and the most
 	// of each extended resource.
 	Allocatable corev1.ResourceList `json:"allocatable"`
-	// nodes is how many of them there were when they were last counted.
+	// nodes is how many said so at once, at most. What a single one said is doubted after a day.
 	Nodes int32 `json:"nodes"`
-	// observed is when the numbers last changed.
+	// observed is when the numbers last changed, or were confirmed. They are forgotten 30 days after that.
 	Observed metav1.Time `json:"observed"`
+}
+
+// Forgotten is when something that was learned was forgotten because a person said so.
+type Forgotten struct {
+	// value of the annotation.
+	// +kubebuilder:validation:MaxLength=253
+	Value string `json:"value"`
+	// at is when it was honoured.
+	At metav1.MicroTime `json:"at"`
 }
 
 // Circuit is one kind of pods that machines of the pool came up for in vain.

@@ -31,6 +31,7 @@ func PoolStatus(pool *v1alpha1.NodePool, v *capacity.View, review experience.Rev
 			next.Status.Nodes++
 		}
 	}
+	next.Status.Forgotten = experience.ForgottenAt(pool, now)
 	next.Status.Shapes, next.Status.Backoffs = review.Shapes[pool.Name], review.Backoffs[pool.Name]
 	ready := growth(next, v, claims, now)
 	ready.ObservedGeneration = pool.Generation

@@ -20,17 +20,16 @@ import (
 const maxLearned = 400
 
 // LearnedShapes brings up to date what a pool knows of its shapes: what its nodes offer now, and, where none is left of a
-// shape, what the last of them offered. claims are those of the pool.
+// shape, what the last of them offered. Only nodes count that are proven to be the pool's machines. claims are those of the pool.
 func LearnedShapes(v *capacity.View, pool *v1alpha1.NodePool, claims []*capacity.Claim, now time.Time) []v1alpha1.LearnedShape {
-	known := map[string]v1alpha1.LearnedShape{}
-	if len(pool.Status.Shapes) > 0 && pool.Status.Template == v.Template(pool).Hash {
-		for i := range pool.Status.Shapes {
-			known[pool.Status.Shapes[i].Name] = *pool.Status.Shapes[i].DeepCopy()
-		}
-	}
+	known, forgotten := remembered(v, pool, now), ForgottenAt(pool, now)
 	witnesses, mould := map[string][]*capacity.Claim{}, capacity.NewMould(pool)
 	for _, c := range claims {
-		if a := &c.Node.Allocatable; c.Reported && !capacity.Closed(c.Object) && a.MilliCPU > 0 && a.Memory > 0 && a.Pods > 0 && mould.Made(c.Object) {
+		at := c.Object.Status.RegisteredAt
+		if forgotten != nil && (at == nil || !at.After(forgotten.At.Time)) {
+			continue
+		}
+		if a := &c.Node.Allocatable; c.Proven && !capacity.Closed(c.Object) && a.MilliCPU > 0 && a.Memory > 0 && a.Pods > 0 && mould.Made(c.Object) {
 			witnesses[c.Object.Spec.Shape] = append(witnesses[c.Object.Spec.Shape], c)
 		}
 	}
@@ -42,27 +41,119 @@ func LearnedShapes(v *capacity.View, pool *v1alpha1.NodePool, claims []*capacity
 	return newest(slices.Collect(maps.Values(known)))
 }
 
-// credible leaves out a single node that offers less than half of the cpu or memory that it was to have: a broken machine
-// says nothing about the next one, as long as it is alone.
-func credible(nodes []*capacity.Claim) []*capacity.Claim {
-	odd := func(c *capacity.Claim) bool {
-		said, is := capacity.Promised(c.Object), &c.Node.Allocatable
-		return is.MilliCPU < said.MilliCPU/2 || is.Memory < said.Memory/2
+const (
+	// shapesKept is for how long it is remembered what nodes offered that are gone, aloneFor for how long a single node is believed
+	// without a second one that says the same. A pod that the shape is too small for since then buys one machine, which confirms it
+	// or does not.
+	shapesKept = 30 * 24 * time.Hour
+	aloneFor   = 24 * time.Hour
+	// confirmEvery is how often it is noted that nodes still say the same.
+	confirmEvery = 24 * time.Hour
+)
+
+// remembered is what the pool's status says, by shape, without what is too old, of another template, or to be forgotten.
+func remembered(v *capacity.View, pool *v1alpha1.NodePool, now time.Time) map[string]v1alpha1.LearnedShape {
+	known := map[string]v1alpha1.LearnedShape{}
+	if pool.Status.Template != v.Template(pool).Hash || !sameForgotten(pool) {
+		return known
 	}
-	var sane []*capacity.Claim
-	for _, c := range nodes {
-		if !odd(c) {
-			sane = append(sane, c)
+	for i := range pool.Status.Shapes {
+		l := *pool.Status.Shapes[i].DeepCopy()
+		if l.Observed.After(now) {
+			l.Observed = metav1.NewTime(now.Truncate(time.Second))
+		}
+		if now.Sub(l.Observed.Time) < shapesKept {
+			known[l.Name] = l
 		}
 	}
-	if len(nodes)-len(sane) > 1 {
-		return nodes
-	}
-	return sane
+	return known
 }
 
-// learn is what nodes of one shape offer, in the kinds that the template promises and never more than it promises.
+// Believed are the shapes that a plan counts with: all but those of which a single node spoke, a while ago.
+func Believed(shapes []v1alpha1.LearnedShape, now time.Time) []v1alpha1.LearnedShape {
+	return slices.DeleteFunc(slices.Clone(shapes), func(l v1alpha1.LearnedShape) bool {
+		return l.Nodes < 2 && now.Sub(l.Observed.Time) >= aloneFor
+	})
+}
+
+// maxForgotten is the longest value of the annotation that is told apart.
+const maxForgotten = 253
+
+func sameForgotten(pool *v1alpha1.NodePool) bool {
+	said := forgetting(pool)
+	return said == "" || pool.Status.Forgotten != nil && pool.Status.Forgotten.Value == said
+}
+
+func forgetting(pool *v1alpha1.NodePool) string {
+	said := strings.ToValidUTF8(pool.Annotations[v1alpha1.ForgetShapesAnnotation], "")
+	return said[:min(len(said), maxForgotten)]
+}
+
+// ForgottenAt is when the pool was last told to forget what it knows of its shapes: now, where the annotation is new.
+func ForgottenAt(pool *v1alpha1.NodePool, now time.Time) *v1alpha1.Forgotten {
+	f := pool.Status.Forgotten.DeepCopy()
+	if !sameForgotten(pool) {
+		f = &v1alpha1.Forgotten{Value: forgetting(pool), At: metav1.NewMicroTime(now.Truncate(time.Microsecond))}
+	}
+	if f != nil && f.At.After(now) {
+		f.At = metav1.NewMicroTime(now.Truncate(time.Microsecond))
+	}
+	return f
+}
+
+// credible leaves out nodes that say less than any other, by an eighth or more, since one that offers more contradicts them; and a
+// single one that offers less than half of the cpu or memory that it was to have. A broken machine says nothing about the next one, as
+// long as it is alone.
+func credible(nodes []*capacity.Claim) []*capacity.Claim {
+	share := func(c *capacity.Claim) float64 {
+		said, is := capacity.Promised(c.Object), &c.Node.Allocatable
+		return min(float64(is.MilliCPU)/float64(max(said.MilliCPU, 1)), float64(is.Memory)/float64(max(said.Memory, 1)))
+	}
+	sorted := slices.Clone(nodes)
+	slices.SortFunc(sorted, func(a, b *capacity.Claim) int {
+		return cmp.Or(cmp.Compare(share(a), share(b)), cmp.Compare(a.Object.Name, b.Object.Name))
+	})
+	for len(sorted) > 1 && share(sorted[0]) < share(sorted[1])*agrees {
+		sorted = sorted[1:]
+	}
+	if len(sorted) == 1 && share(sorted[0]) < alone {
+		return nil
+	}
+	return sorted
+}
+
+const (
+	// agrees is how much of what another node offers a node has to offer, so that the two say the same.
+	agrees = 7.0 / 8
+	// alone is how much of what was promised a single node has to offer to be believed.
+	alone = 1.0 / 2
+)
+
+// learn is what nodes of one shape offer. A single node does not overrule two that offered more.
 func learn(old v1alpha1.LearnedShape, nodes []*capacity.Claim, now time.Time) v1alpha1.LearnedShape {
+	fresh := offered(nodes, now)
+	switch {
+	case old.Name == "":
+	case amount.Same(old.Allocatable, fresh.Allocatable):
+		confirmed := fresh.Nodes > 1 && old.Nodes < 2
+		fresh.Nodes = max(fresh.Nodes, old.Nodes)
+		if !confirmed && (fresh.Nodes < 2 || now.Sub(old.Observed.Time) < confirmEvery) {
+			fresh.Observed = old.Observed
+		}
+	case fresh.Nodes < 2 && old.Nodes > 1 && lower(fresh.Allocatable, old.Allocatable):
+		return old
+	}
+	return fresh
+}
+
+// lower says whether a node that offers this says something else than one that offers that, and less.
+func lower(this, that corev1.ResourceList) bool {
+	a, b := amount.Of(this), amount.Of(that)
+	return float64(a.MilliCPU) < float64(b.MilliCPU)*agrees || float64(a.Memory) < float64(b.Memory)*agrees
+}
+
+// offered is the least that nodes of one shape offer, in the kinds that the template promises and never more than it promises.
+func offered(nodes []*capacity.Claim, now time.Time) v1alpha1.LearnedShape {
 	first := nodes[0].Object
 	said := capacity.Promised(first)
 	least, devices := said.Clone(), map[corev1.ResourceName]int64{}
@@ -81,14 +172,10 @@ func learn(old v1alpha1.LearnedShape, nodes []*capacity.Claim, now time.Time) v1
 			least.Set(name, min(n, found))
 		}
 	}
-	fresh := v1alpha1.LearnedShape{
+	return v1alpha1.LearnedShape{
 		Name: first.Spec.Shape, Capacity: first.Spec.Resources.DeepCopy(), Allocatable: least.List(),
-		Nodes: int32(len(nodes)), Observed: metav1.NewTime(now.Truncate(time.Second)),
+		Nodes: int32(min(len(nodes), 1<<31-1)), Observed: metav1.NewTime(now.Truncate(time.Second)), //nolint:gosec // bounded in the same line
 	}
-	if old.Name != "" && amount.Same(old.Allocatable, fresh.Allocatable) {
-		fresh.Observed = old.Observed
-	}
-	return fresh
 }
 
 // newest are as many as the pool's status may list, by name.

@@ -27,16 +27,22 @@ func studied(pool *v1alpha1.NodePool) *studies {
 // comesUp is a machine of the pool whose kubelet has registered, and then become ready.
 func (st *studies) comesUp(claim *v1alpha1.NodeClaim, memory string) {
 	c := claim.DeepCopy()
-	c.UID, c.Status.NodeName = types.UID(c.Name), c.Name
+	c.UID, c.Status.NodeName, c.Status.RegisteredAt = types.UID(c.Name), c.Name, object.Micro(st.Now)
 	st.SetClaim(object.InState(c, v1alpha1.ClaimStarting))
-	st.Nodes(starting(object.Node(c.Name, "cpu", "4", "memory", memory)))
+	st.Nodes(starting(marked(object.Node(c.Name, "cpu", "4", "memory", memory))))
 }
 
 func (st *studies) ready(name, memory string) {
 	c := st.Claim(name).DeepCopy()
 	c.Status.State, c.Status.ReadyAt = v1alpha1.ClaimReady, object.Micro(st.Now)
 	st.SetClaim(c)
-	st.Nodes(object.Node(name, "cpu", "4", "memory", memory))
+	st.Nodes(marked(object.Node(name, "cpu", "4", "memory", memory)))
+}
+
+// marked is a Node that Muster registered for the claim of the same name.
+func marked(n *corev1.Node) *corev1.Node {
+	n.Annotations = map[string]string{v1alpha1.RegisteredAnnotation: n.Name}
+	return n
 }
 
 func starting(n *corev1.Node) *corev1.Node {
@@ -49,6 +55,7 @@ func (st *studies) recorded() []v1alpha1.LearnedShape {
 	v := st.View()
 	r := experience.Of(v, st.Now)
 	st.pool = st.pool.DeepCopy()
+	st.pool.Status.Forgotten = experience.ForgottenAt(st.pool, st.Now)
 	st.pool.Status.Template, st.pool.Status.Shapes = v.Template(st.pool).Hash, r.Shapes[st.pool.Name]
 	st.SetPool(st.pool)
 	return st.pool.Status.Shapes

@@ -104,7 +104,7 @@ func (m *market) newVendor(v *capacity.View, pool *v1alpha1.NodePool, claims []*
 		}
 	}
 	s.backOff(experience.Backoffs(v, pool, claims, m.now), m.now)
-	s.experience = experience.NewForecast(pool, experience.LearnedShapes(v, pool, claims, m.now))
+	s.experience = experience.NewForecast(pool, experience.Believed(experience.LearnedShapes(v, pool, claims, m.now), m.now))
 	if r := pool.Spec.Template.Range; r != nil {
 		sizes := policy.SizesOf(r)
 		s.sizes = &sizes
