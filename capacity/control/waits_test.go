@@ -30,6 +30,7 @@ import (
 	"github.com/muster-sh/muster/provider"
 	"github.com/muster-sh/muster/provider/host"
 	"github.com/muster-sh/muster/provider/host/wol"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // wait is one of Muster's waits, in a cluster of its own.
@@ -182,9 +183,9 @@ func (s *steps) begin(now time.Time) { s.set(s, now) }
 func (s *steps) forget()             { s.asked, s.called = time.Time{}, nil }
 
 func (s *steps) look(now, term time.Time) bool {
-	o := lifecycle.Observed{Node: s.node, NodeBy: lifecycle.ByName, PodsFresh: true, Asked: s.asked, Outcome: s.called, Term: term}
+	o := lifecycle.Observed{Node: s.node, NodeBy: identity.ByName, PodsFresh: true, Asked: s.asked, Outcome: s.called, Term: term}
 	if s.node == nil {
-		o.NodeBy = lifecycle.NoMatch
+		o.NodeBy = identity.NoMatch
 	}
 	s.called = nil
 	s.seen(&o, now)
@@ -216,7 +217,7 @@ func (s *steps) served(now time.Time) {
 	s.node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "std-000", UID: "node", Annotations: map[string]string{
 		v1alpha1.RegisteredAnnotation: "uid-0"}}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
 	if st.State == v1alpha1.ClaimDraining {
-		s.node = lifecycle.FenceNode(s.node, provider.Machine{ClaimUID: "uid-0"})
+		s.node = lifecycle.FenceNode(s.node, provider.Machine{ClaimUID: "uid-0"}, "px")
 	}
 }
 
@@ -384,11 +385,12 @@ func newStray(t *testing.T) *stray { return &stray{newHouse(t)} }
 func (s *stray) begin(now time.Time) {
 	s.machine("n", "own", false)
 	s.machines = nil
-	s.nodes[0].Annotations = map[string]string{v1alpha1.RegisteredAnnotation: "uid-n"}
+	s.nodes[0].Annotations = map[string]string{v1alpha1.RegisteredAnnotation: "uid-n", v1alpha1.ProviderAnnotation: "px"}
 	s.nodes[0].Status.Conditions[0] = corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.NewTime(now)}
 }
 func (s *stray) forget() { s.restart() }
 func (s *stray) look(now, _ time.Time) bool {
+	s.now = now
 	s.loop.Tick(s.t.Context(), now)
 	return len(s.nodes) == 0
 }

@@ -39,6 +39,8 @@ type Cluster struct {
 	client    client.Client
 	events    *Events
 	namespace string
+	// Now is the clock by which proofs are good, that of the gate that makes them; time.Now, unless it is set.
+	Now func() time.Time
 }
 
 var _ control.Kube = (*Cluster)(nil)
@@ -49,7 +51,7 @@ func NewCluster(config *rest.Config, scheme *runtime.Scheme, events *Events, nam
 	if err != nil {
 		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
 	}
-	return &Cluster{client: c, events: events, namespace: namespace}, nil
+	return &Cluster{client: c, events: events, namespace: namespace, Now: time.Now}, nil
 }
 
 // CreateClaim writes a new claim.
@@ -97,7 +99,7 @@ func (k *Cluster) UpdateNode(ctx context.Context, from, to *corev1.Node) error {
 
 // DeleteNode deletes the Node with this UID, and spends the proof that it may.
 func (k *Cluster) DeleteNode(ctx context.Context, name string, uid types.UID, p gate.Proof) error {
-	if err := p.SpendNode(name, time.Now()); err != nil {
+	if err := p.SpendNode(name, k.Now()); err != nil {
 		return err
 	}
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -133,7 +135,7 @@ func (k *Cluster) PodsOn(ctx context.Context, node string) ([]corev1.Pod, error)
 
 // Evict asks the Eviction API to take this very pod.
 func (k *Cluster) Evict(ctx context.Context, ref v1alpha1.PodReference, p gate.Proof) error {
-	if err := p.CoversPod(ref.UID, time.Now(), gate.Evict, gate.Preempt); err != nil {
+	if err := p.CoversPod(ref.UID, k.Now(), gate.Evict, gate.Preempt); err != nil {
 		return err
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
@@ -145,7 +147,7 @@ func (k *Cluster) Evict(ctx context.Context, ref v1alpha1.PodReference, p gate.P
 
 // DeletePod deletes this very pod, with its own grace period.
 func (k *Cluster) DeletePod(ctx context.Context, ref v1alpha1.PodReference, p gate.Proof) error {
-	if err := p.CoversPod(ref.UID, time.Now(), gate.DeletePod); err != nil {
+	if err := p.CoversPod(ref.UID, k.Now(), gate.DeletePod); err != nil {
 		return err
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}

@@ -84,7 +84,7 @@ func newPatient(ctx context.Context, kubeconfig, name string, stderr io.Writer) 
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	r := &registry{kube: secrets, log: log, now: time.Now,
-		sims: &simMaker{ctx: ctx, rest: config, log: log, clouds: map[string]*sim.Cloud{}}}
+		sims: &simMaker{ctx: ctx, rest: config, log: log, now: time.Now, clouds: map[string]*sim.Cloud{}}}
 	r.hosts = newHostMaker(ctx, objects, secrets, r)
 	makeOne, ok := r.makers()[object.Spec.Type]
 	if !ok {

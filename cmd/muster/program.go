@@ -67,6 +67,7 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 	clock := control.StartClock()
 	p := &program{flags: f, log: log, config: config, lead: &kube.Lead{Now: clock.Now}, metrics: prometheus.NewRegistry(), clock: clock}
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &p.verdicts)
+	p.metrics.MustRegister(clockOffset(clock))
 	p.live = capacity.NewLive(f.schedulers())
 	p.lead.Renewed = p.live.SchedulerSeen
 	p.settle = &kube.Settle{Live: p.live, Lead: p.lead, Wait: f.settle}
@@ -81,12 +82,13 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 	if err != nil {
 		return nil, err
 	}
+	cluster.Now = clock.Now
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for Secrets: %w", err)
 	}
 	registry := &registry{kube: clients, log: log, now: clock.Now, pve: newProxmoxMetrics(p.metrics),
-		sims: &simMaker{ctx: ctx, rest: config, log: log, clouds: map[string]*sim.Cloud{}}}
+		sims: &simMaker{ctx: ctx, rest: config, log: log, now: clock.Now, clouds: map[string]*sim.Cloud{}}}
 	if err := p.keepHosts(ctx, registry, scheme, cluster); err != nil {
 		return nil, err
 	}
@@ -101,6 +103,13 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 	p.loops = newLoops(p, cluster)
 	p.feed.OnClaim, p.feed.OnNode = p.loops.Wake, p.loops.WakeNode
 	return p, nil
+}
+
+// clockOffset says how far the wall clock has been set since the program started.
+func clockOffset(c *control.Clock) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "muster_clock_offset_seconds", Help: "How far the computer's clock was set ahead since Muster started.",
+	}, func() float64 { return c.Offset(time.Now()).Seconds() })
 }
 
 // keepHosts prepares what powers bare metal. It begins with the first Provider of such a type.

@@ -89,6 +89,7 @@ type simMaker struct {
 	ctx  context.Context //nolint:containedctx // the program's life, for the loops of embedded machines
 	rest *rest.Config
 	log  *slog.Logger
+	now  func() time.Time
 
 	mu     sync.Mutex
 	clouds map[string]*sim.Cloud
@@ -96,13 +97,13 @@ type simMaker struct {
 
 func (m *simMaker) make(p *v1alpha1.Provider) (provider.Provider, error) {
 	if p.Spec.Endpoint != "" {
-		return sim.NewClient(p.Spec.Endpoint, nil, time.Now)
+		return sim.NewClient(p.Spec.Endpoint, nil, m.now)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if cloud := m.clouds[p.Name]; cloud != nil {
 		m.log.Warn("machines inside this process keep the configuration they began with", "provider", p.Name)
-		return sim.NewProvider(cloud, time.Now), nil
+		return sim.NewProvider(cloud, m.now), nil
 	}
 	cloud, err := sim.NewCloud(sim.ConfigOf(p.Spec.Sim))
 	if err != nil {
@@ -113,7 +114,7 @@ func (m *simMaker) make(p *v1alpha1.Provider) (provider.Provider, error) {
 		return nil, err
 	}
 	m.clouds[p.Name] = cloud
-	joiner := &sim.Joiner{Cloud: cloud, Nodes: nodes, Now: time.Now, Log: m.log}
+	joiner := &sim.Joiner{Cloud: cloud, Nodes: nodes, Now: m.now, Log: m.log}
 	go joiner.Run(m.ctx)
-	return sim.NewProvider(cloud, time.Now), nil
+	return sim.NewProvider(cloud, m.now), nil
 }
