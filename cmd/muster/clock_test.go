@@ -35,8 +35,6 @@ var wallClock = map[string]string{
 	"cmd/muster/probe.go":           "another command",
 	"cmd/muster/probe_many.go":      "another command",
 	"cmd/muster/replay_progress.go": "another command",
-	"cmd/muster/uninstall.go":       "another command",
-	"cmd/muster/confirm.go":         "another command",
 	"cmd/muster/freeze.go":          "another command",
 	"cmd/muster/waiting.go":         "another command",
 }
