@@ -53,7 +53,8 @@ var types = map[string]func() any{
 // kustomization is what our kustomizations use of that format.
 type kustomization struct {
 	metav1.TypeMeta
-	Resources          []string `json:"resources"`
+	Resources          []string          `json:"resources"`
+	CommonAnnotations  map[string]string `json:"commonAnnotations"`
 	ConfigMapGenerator []struct {
 		Name      string   `json:"name"`
 		Namespace string   `json:"namespace"`

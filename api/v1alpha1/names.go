@@ -53,6 +53,16 @@ const (
 	// ClaimFinalizer keeps a NodeClaim until its machine is proven gone.
 	ClaimFinalizer = "muster.sh/machine"
 
+	// RemovalAllowedAnnotation on a CustomResourceDefinition of the group muster.sh or on the namespace muster-system, set to
+	// "true", lets it be deleted. `muster uninstall` sets it when no NodeClaim is left.
+	RemovalAllowedAnnotation = "muster.sh/removal-allowed"
+	// RemovalFinalizer keeps the policy that refuses such deletions in force until `muster uninstall` takes it off.
+	RemovalFinalizer = "muster.sh/removal"
+
+	// ClaimDefinition and PoolDefinition name the CustomResourceDefinitions of NodeClaims and NodePools.
+	ClaimDefinition = "nodeclaims.muster.sh"
+	PoolDefinition  = "nodepools.muster.sh"
+
 	// CapacityCondition on a Pod tells its owner what Muster does about it.
 	CapacityCondition corev1.PodConditionType = "muster.sh/Capacity"
 )

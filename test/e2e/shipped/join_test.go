@@ -30,7 +30,7 @@ func TestMusterKeepsBootstrapTokensAndNoOtherSecret(t *testing.T) {
 		out, err := plane.Kubectl(ctx, "apply", "-f", filepath.Join(append([]string{"deploy"}, parts...)...))
 		require.NoError(t, err, out)
 	}
-	apply("rbac", "base", "namespace.yaml")
+	apply("base", "namespace.yaml")
 	apply("rbac", "guard", "account.yaml")
 	kubeconfig, err := plane.AccountKubeconfig(ctx, "muster-system", "muster")
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ type Kit struct {
 	program string // muster
 }
 
-// Install applies deploy/crds and deploy/rbac and makes a kubeconfig for each of the shipped
+// Install applies deploy/base and deploy/rbac and makes a kubeconfig for each of the shipped
 // ServiceAccounts.
 func Install(ctx context.Context, plane *controlplane.Plane) (k *Kit, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -30,7 +30,7 @@ func Install(ctx context.Context, plane *controlplane.Plane) (k *Kit, err error)
 		return nil, err
 	}
 	for _, command := range [][]string{
-		{"apply", "-k", k.path("deploy/crds")},
+		{"apply", "-k", k.path("deploy/base")},
 		{"wait", "--for=condition=Established", "--timeout=30s", "crd",
 			"nodepools.muster.sh", "nodeclaims.muster.sh", "providers.muster.sh", "hosts.muster.sh"},
 		{"apply", "-k", k.path("deploy/rbac")},

@@ -11,7 +11,7 @@ import (
 
 // TestShippedManifestsAreAcceptedByARealAPIServer: validation, admission and the CRDs' own rules, without a warning.
 func TestShippedManifestsAreAcceptedByARealAPIServer(t *testing.T) {
-	for _, folder := range []string{"place", "guard", "shadow", "samples", "samples/guard"} {
+	for _, folder := range []string{"base", "place", "guard", "shadow", "shadow-called", "samples", "samples/guard"} {
 		t.Run(folder, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
