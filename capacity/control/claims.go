@@ -38,6 +38,8 @@ type Claims struct {
 	Now func() time.Time
 	// Settled is nil when the place filter answers; a nil function means always.
 	Settled func() error
+	// Definitions says whether the claims' definition is being deleted; a nil one means that it never is.
+	Definitions Definitions
 	// Leading is asked before each effect; nil means always. A process that was stopped and goes on finds out here.
 	Leading func() bool
 
@@ -66,6 +68,7 @@ func (r *Claims) Reconcile(ctx context.Context, name string) (time.Duration, err
 	var heard heard
 	for range maxSteps {
 		o := r.observe(claim, p, heard)
+		o.Held = r.held(ctx, claim)
 		r.hearPeople(ctx, claim, &o)
 		res := lifecycle.Step(claim, o, r.Now())
 		if res.Err != nil {

@@ -59,6 +59,9 @@ const (
 	ReasonGone      = "MachineGone"
 	ReasonConfirmed = "MachineConfirmedGone" // a person said so
 	ReasonReleased  = "Released"
+
+	ReasonHeld    = "DefinitionTerminating" // deleted only because its definition is: nothing is done
+	ReasonNotHeld = "DefinitionStands"
 )
 
 // maxText is the longest status.message and status.lastError the API allows, in characters.

@@ -36,6 +36,9 @@ type Observed struct {
 	// pod came a moment ago. A release that may still be withdrawn does not become final meanwhile.
 	Unheard bool
 
+	// Held says why a claim that is being deleted keeps its machine all the same; empty when it does not.
+	Held string
+
 	// Machine is what the provider last said of this claim. The zero value is Unseen.
 	Machine Sighting
 	// Outcome is the result of the provider call made since the last step, nil when there was none.

@@ -63,6 +63,9 @@ func Step(c *v1alpha1.NodeClaim, o Observed, now time.Time) Result {
 	s.rebase()
 	s.hearGate()
 	s.hear()
+	if s.held() {
+		return Result{Claim: s.c, Effects: s.effects, Next: s.next}
+	}
 	table := Table()
 	for range table {
 		from := s.c.Status.State

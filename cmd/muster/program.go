@@ -138,7 +138,7 @@ func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 		Live: p.live, Log: p.log, Clock: p.clock, Workers: 16, Teller: teller, Preemptor: preemptor,
 		Claims: &control.Claims{
 			Live: p.live, Kube: cluster, Nodes: p.feed, Backends: p.backends, Log: p.log, Now: p.clock.Now,
-			Gate: gate, Leading: p.leading, Settled: p.settled,
+			Gate: gate, Leading: p.leading, Settled: p.settled, Definitions: cluster,
 		},
 		Planner: &control.Planner{
 			Live: p.live, Kube: cluster, Teller: teller, Log: p.log, Batch: p.flags.batch, Effort: p.flags.planEffort, Parallel: 8,
