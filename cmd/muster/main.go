@@ -53,6 +53,6 @@ orders a machine from a provider; when a node has been idle, it gives the machin
 	root.SetErr(stderr)
 	root.AddCommand(newServeCommand(stderr), newSimCommand(stderr), newPlanCommand(stdout),
 		newReplayCommand(stdout, stderr), newRecordCommand(stdout), newShadowCommand(stdout), newDemoCommand(stdout), newHostsCommand(stdout, stderr), newDoctorCommand(stdout, stderr),
-		newFreezeCommand(stdout), newThawCommand(stdout), newConfirmGoneCommand(stdout))
+		newFreezeCommand(stdout), newThawCommand(stdout), newConfirmGoneCommand(stdout), newUninstallCommand(stdout))
 	return root
 }
