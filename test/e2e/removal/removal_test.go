@@ -2,6 +2,10 @@ package removal
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +77,7 @@ func (s *scene) refused() {
 	require.NoError(s.T, err, "other namespaces are not our business")
 }
 
-func denied(t *testing.T, err error) {
+func denied(t testing.TB, err error) {
 	t.Helper()
 	require.ErrorContains(t, err, "ValidatingAdmissionPolicy 'muster-removal'")
 	require.ErrorContains(t, err, "muster uninstall --keep-nodes")
@@ -181,4 +185,33 @@ func (s *scene) gone() {
 		require.NotContains(s.T, out, "muster.sh")
 		require.NotContains(s.T, out, "muster-")
 	}
+}
+
+// TestTheWayBackByHand runs what docs/uninstall.md says to do where there is kubectl and nothing else.
+func TestTheWayBackByHand(t *testing.T) {
+	s := begin(t)
+	s.replica.KillPod()
+	s.ChangeNode("kept-000", func(n *corev1.Node) { // it was being closed when Muster died
+		n.Spec.Unschedulable = true
+		n.Annotations[v1alpha1.CordonedAnnotation] = "true"
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: v1alpha1.ReleasingTaint, Effect: corev1.TaintEffectNoSchedule})
+	})
+	page, err := os.ReadFile(filepath.Join(s.Plane.Tree.Root, "docs", "uninstall.md"))
+	require.NoError(t, err)
+	_, script, found := strings.Cut(string(page), "\n```sh\n")
+	require.True(t, found)
+	script, _, _ = strings.Cut(script, "\n```\n")
+	programs := t.TempDir()
+	kubectl := fmt.Sprintf("#!/bin/sh\nexec '%s' kubectl --kubeconfig='%s' \"$@\"\n", s.Plane.KubeProgram(), s.Plane.AdminKubeconfig)
+	require.NoError(t, os.WriteFile(filepath.Join(programs, "kubectl"), []byte(kubectl), 0o700)) //nolint:gosec // a program
+	shell := exec.CommandContext(s.Ctx, "sh", "-eu", "-c", script)
+	shell.Env = []string{"HOME=" + programs, "PATH=" + programs + ":" + os.Getenv("PATH")}
+	out, err := shell.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	t.Logf("\n%s", out)
+	s.plain()
+	require.Empty(t, s.MustClaims(""))
+	s.gone()
+	s.Await(soon, "both nodes to be open", s.undisturbed)
+	s.noDestruction()
 }
