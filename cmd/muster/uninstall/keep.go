@@ -14,6 +14,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/lifecycle"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // finalizers of ours begin so.
@@ -76,12 +77,10 @@ func (u *Uninstall) openNodes(ctx context.Context, claims []*v1alpha1.NodeClaim)
 	if err := u.Objects.List(ctx, &nodes); err != nil {
 		return fmt.Errorf("list Nodes: %w", err)
 	}
-	index := lifecycle.NewIndex(claims)
 	for i := range nodes.Items {
 		node := &nodes.Items[i]
-		claim, _ := index.Match(node)
 		plain := lifecycle.PlainNode(node)
-		if !lifecycle.Marked(node) && (claim == nil || node.Annotations[v1alpha1.DoNotReleaseAnnotation] == "true") {
+		if !lifecycle.Marked(node) && (!anyOf(claims, node) || node.Annotations[v1alpha1.DoNotReleaseAnnotation] == "true") {
 			continue
 		}
 		patch := client.MergeFromWithOptions(node, client.MergeFromWithOptimisticLock{})
@@ -90,6 +89,14 @@ func (u *Uninstall) openNodes(ctx context.Context, claims []*v1alpha1.NodeClaim)
 		}
 	}
 	return nil
+}
+
+// anyOf says that a Node could be the machine of one of the claims.
+func anyOf(claims []*v1alpha1.NodeClaim, node *corev1.Node) bool {
+	return slices.ContainsFunc(claims, func(c *v1alpha1.NodeClaim) bool {
+		how, _ := identity.CouldBe(c, node)
+		return how != identity.NoMatch
+	})
 }
 
 // opened says that a node was closed by us.

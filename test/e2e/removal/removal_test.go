@@ -191,7 +191,7 @@ func (s *scene) gone() {
 func TestTheWayBackByHand(t *testing.T) {
 	s := begin(t)
 	s.replica.KillPod()
-	s.ChangeNode("kept-000", func(n *corev1.Node) { // it was being closed when Muster died
+	s.ChangeNode(s.MustClaims("kept")[0].Status.NodeName, func(n *corev1.Node) { // it was being closed when Muster died
 		n.Spec.Unschedulable = true
 		n.Annotations[v1alpha1.CordonedAnnotation] = "true"
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: v1alpha1.ReleasingTaint, Effect: corev1.TaintEffectNoSchedule})
