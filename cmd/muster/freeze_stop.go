@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -235,27 +236,30 @@ const lookAgain = 250 * time.Millisecond
 
 // await returns when every pool says what was written.
 func (s *stopper) await(ctx context.Context, f gate.Freeze, wait time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
+	over := time.NewTimer(wait)
+	defer over.Stop()
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
 	for {
 		pools, err := s.pools(ctx)
+		if err != nil {
+			return fmt.Errorf("it is written, and cannot be confirmed: %w", err)
+		}
 		silent := unaware(f, pools)
 		switch {
-		case err == nil && len(pools) == 0:
+		case len(pools) == 0:
 			fmt.Fprintln(s.out, "There is no NodePool that could say so.")
 			return nil
-		case err == nil && len(silent) == 0:
+		case len(silent) == 0:
 			fmt.Fprintf(s.out, "Muster says so on %s.\n", poolsNamed(names(pools)))
 			return nil
-		case err != nil && ctx.Err() == nil:
-			return fmt.Errorf("it is written, and cannot be confirmed: %w", err)
 		}
 		select {
 		case <-ctx.Done():
+			return ctx.Err()
+		case <-over.C:
 			return fmt.Errorf("it is written to ConfigMap %s/%s, and within %s Muster did not say so on %s: it may not run, or its --namespace may be another one",
-				s.namespace, gate.FreezeName, wait, cmp.Or(poolsNamed(silent), "its pools"))
+				s.namespace, gate.FreezeName, wait, poolsNamed(silent))
 		case <-again.C:
 		}
 	}
@@ -265,11 +269,12 @@ func (s *stopper) await(ctx context.Context, f gate.Freeze, wait time.Duration) 
 func unaware(f gate.Freeze, pools []v1alpha1.NodePool) (silent []string) {
 	for i := range pools {
 		p := &pools[i]
+		wantReleases, whyReleases := f.Releases(p.Name)
+		wantProvisioning, whyProvisioning := f.Provisioning(p.Name)
 		releases, provisioning := p.Status.Frozen()
-		wantReleases, _ := f.Releases(p.Name)
-		wantProvisioning, _ := f.Provisioning(p.Name)
-		told := slices.ContainsFunc(p.Status.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionFrozen })
-		if !told || releases != wantReleases || provisioning != wantProvisioning {
+		said := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionFrozen)
+		_, note, _ := strings.Cut(cmp.Or(whyReleases, whyProvisioning), "frozen") // an older freeze has another one
+		if said == nil || releases != wantReleases || provisioning != wantProvisioning || !strings.Contains(said.Message, note) {
 			silent = append(silent, p.Name)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -75,7 +76,9 @@ func (s *signedIn) say(t *testing.T, ctx context.Context, c client.Reader, pools
 		p := &pools.Items[i]
 		releases, _ := f.Releases(p.Name)
 		provisioning, _ := f.Provisioning(p.Name)
-		condition := metav1.Condition{Type: v1alpha1.ConditionFrozen, Status: metav1.ConditionTrue}
+		_, why := f.Releases(p.Name)
+		_, whyNot := f.Provisioning(p.Name)
+		condition := metav1.Condition{Type: v1alpha1.ConditionFrozen, Status: metav1.ConditionTrue, Message: cmp.Or(why, whyNot)}
 		switch {
 		case releases && provisioning:
 			condition.Reason = v1alpha1.ReasonAllFrozen
@@ -183,6 +186,20 @@ func TestAFreezeThatMusterDoesNotConfirmIsAnError(t *testing.T) {
 	err := s.stopper(io.Discard).freeze(t.Context(), freezeFlags{reason: "r", wait: time.Millisecond})
 	require.ErrorContains(t, err, "it is written to ConfigMap muster-system/muster-freeze, and within 1ms Muster did not say so on pool general: it may not run, or its --namespace may be another one")
 	require.Equal(t, "*", s.data(t)["releases"])
+}
+
+// The pool still says what an earlier freeze was: that is no confirmation of this one.
+func TestAnEarlierFreezeConfirmsNothing(t *testing.T) {
+	earlier := gate.ParseFreeze(map[string]string{"releases": "*", "by": "alice", "since": "2026-03-01T08:00:00Z"})
+	later := gate.ParseFreeze(map[string]string{"releases": "*", "by": "alice", "since": "2026-03-01T08:00:01Z"})
+	p := poolOf("general", "px")
+	_, why := earlier.Releases("general")
+	p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFrozen, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReleasesFrozen,
+		Message: why + "; 1 machine is already being deleted: general-000 (machine 1)"}}
+	require.Empty(t, unaware(earlier, []v1alpha1.NodePool{*p}))
+	require.Equal(t, []string{"general"}, unaware(later, []v1alpha1.NodePool{*p}))
+	require.Equal(t, []string{"general"}, unaware(gate.Freeze{}, []v1alpha1.NodePool{*p}))
+	require.Equal(t, []string{"new"}, unaware(gate.Freeze{}, []v1alpha1.NodePool{*poolOf("new", "px")}), "Muster has not said a word about it")
 }
 
 func TestFreezeRefusesWhatWouldNotDoWhatIsMeant(t *testing.T) {
