@@ -237,3 +237,58 @@ func TestThePoolSaysWhatIsFrozenAndWhatIsBeyondRecall(t *testing.T) {
 		})
 	}
 }
+
+// A freeze reaches a drain that has begun: no eviction is asked for while it lasts, and the drain is undone at its deadline all the same.
+func TestNoPodIsEvictedWhileReleasesAreFrozen(t *testing.T) {
+	for name, set := range map[string]func(*drained){
+		"its pool's releases are frozen":   func(d *drained) { d.freeze = map[string]string{"releases": "p", "by": "alice"} },
+		"the freeze cannot be understood":  func(d *drained) { d.freeze = map[string]string{"release": "p"} },
+		"the API server cannot be reached": func(d *drained) { d.unread = errors.New("connection refused") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDrained(t, start)
+			c := d.rest.claims["p-000"].DeepCopy()
+			c.Spec.Release = &v1alpha1.Release{Reason: "Underused", Since: metav1.NewMicroTime(d.now), Drain: &v1alpha1.Drain{
+				Timeout: metav1.Duration{Duration: 5 * time.Minute},
+			}}
+			d.live.SetClaim(d.store(c))
+			d.reconcile(t, 10*time.Second)
+			require.Equal(t, v1alpha1.ClaimDraining, d.rest.claims["p-000"].Status.State)
+			require.Positive(t, d.evicts)
+
+			set(d)
+			frozen := d.evicts
+			d.reconcile(t, time.Minute)
+			require.Equal(t, frozen, d.evicts)
+			require.Equal(t, v1alpha1.ClaimDraining, d.rest.claims["p-000"].Status.State)
+			require.True(t, d.node.Spec.Unschedulable)
+
+			before := d.freeze
+			d.freeze, d.unread = nil, nil
+			d.reconcile(t, 30*time.Second)
+			require.Greater(t, d.evicts, frozen, "it goes on where it was")
+
+			d.freeze = before
+			if before == nil {
+				d.unread = errors.New("connection refused")
+			}
+			thawed := d.evicts
+			d.reconcile(t, 10*time.Minute)
+			require.Equal(t, thawed, d.evicts)
+			require.Equal(t, v1alpha1.ClaimReady, d.rest.claims["p-000"].Status.State)
+			require.False(t, d.node.Spec.Unschedulable, "undoing goes on")
+		})
+	}
+}
+
+func TestAPoolThatIsNotFrozenIsDrained(t *testing.T) {
+	d := newDrained(t, start)
+	d.freeze = map[string]string{"releases": "other", "provisioning": "*"}
+	c := d.rest.claims["p-000"].DeepCopy()
+	c.Spec.Release = &v1alpha1.Release{Reason: "Underused", Since: metav1.NewMicroTime(d.now), Drain: &v1alpha1.Drain{
+		Timeout: metav1.Duration{Duration: 5 * time.Minute},
+	}}
+	d.live.SetClaim(d.store(c))
+	d.reconcile(t, time.Minute)
+	require.Positive(t, d.evicts)
+}

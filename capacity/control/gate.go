@@ -38,6 +38,7 @@ type Gate struct {
 
 	claims shared[[]*v1alpha1.NodeClaim]
 	nodes  shared[[]*corev1.Node]
+	freeze shared[gate.Freeze]
 }
 
 // Judgement is what became of one question to the gate: Refusal is nil where it permitted the act.
@@ -78,9 +79,10 @@ func (g *Gate) evidence(ctx context.Context, act gate.Act, pool string, s gate.S
 	return gate.Evidence{Act: act, Subject: s, Began: g.Now(), Cluster: g.Cluster, Frozen: g.frozen(ctx, pool)}
 }
 
-// frozen says why releases are frozen for a pool. An API server that does not answer counts as a freeze.
+// frozen says why releases are frozen for a pool; one that is not known may be any that is frozen. An API server that does not answer
+// counts as a freeze.
 func (g *Gate) frozen(ctx context.Context, pool string) gate.Reading[string] {
-	f, err := g.Kube.Freeze(ctx)
+	f, err := g.freeze.read(ctx, g.Kube.Freeze)
 	if err != nil {
 		return gate.Unread[string](err)
 	}
@@ -412,7 +414,7 @@ func (g *Gate) Stray(ctx context.Context, n *corev1.Node, gone gate.Reading[gate
 
 // Preempt proves that a pod may be evicted for another one: that one still waits, and is more important.
 func (g *Gate) Preempt(ctx context.Context, m preemption.Move, victim *capacity.Pod) (gate.Proof, error) {
-	e := g.evidence(ctx, gate.Preempt, "", gate.Subject{Node: m.Node})
+	e := g.evidence(ctx, gate.Preempt, m.Pool, gate.Subject{Node: m.Node})
 	e.Pods = []types.UID{victim.UID}
 	waits, err := g.Kube.Pod(ctx, m.Pod.Ref())
 	switch {

@@ -282,3 +282,16 @@ func TestABudgetThatAllowsSomeOfTheEvictionsIsNamed(t *testing.T) {
 		require.Equal(t, want, d.Moves[0].Short != nil, "%d allowed", allowed)
 	}
 }
+
+// The gate asks whether releases of the pool are frozen.
+func TestAMoveNamesThePoolOfItsNode(t *testing.T) {
+	c := newCluster(t)
+	n := node("a", 4000)
+	n.Labels[v1alpha1.PoolLabel] = "general"
+	c.SetNode(n, start)
+	c.pods(pod("below", 0, 4000, on("a")))
+	c.wants(pod("important", 100, 4000))
+	d := c.decide()
+	require.Len(t, d.Moves, 1)
+	require.Equal(t, "general", d.Moves[0].Pool)
+}

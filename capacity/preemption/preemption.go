@@ -34,6 +34,8 @@ type Decision struct {
 type Move struct {
 	Pod  *capacity.Pod
 	Node string
+	// Pool is that of the node; empty where it is of none.
+	Pool string
 	// Victims are to be evicted, in this order: first those that a PodDisruptionBudget protects, so that nobody else dies
 	// when the Eviction API spares them; within both groups the most important first. None where pods leave anyway.
 	Victims []*capacity.Pod

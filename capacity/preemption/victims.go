@@ -196,7 +196,7 @@ func (d *decider) harm(c candidate) harm {
 // move makes the room in the trial as it will be made.
 func (d *decider) move(p *capacity.Pod, c candidate) Move {
 	m := Move{
-		Pod: p, Node: c.node.Name, Victims: append(slices.Clone(c.protected), c.others...), Protected: len(c.protected),
+		Pod: p, Node: c.node.Name, Pool: c.node.Pool, Victims: append(slices.Clone(c.protected), c.others...), Protected: len(c.protected),
 		Leaving: slices.Clone(c.leaving),
 	}
 	m.Short = d.budgets.short(m.Victims)
