@@ -99,6 +99,9 @@ func (c confirmer) confirm(ctx context.Context, name string, word gate.Word, yes
 		return fmt.Errorf("write the word on NodeClaim %s: %w", name, err)
 	}
 	fmt.Fprintf(c.out, "Written: %s: %q. Muster looks once more before it acts on it.\n", v1alpha1.ConfirmGoneAnnotation, word.String())
+	if claim.Status.State != v1alpha1.ClaimReleasing {
+		fmt.Fprintf(c.out, "It counts once the machine is given back, which is asked for by: kubectl delete nodeclaim %s\n", name)
+	}
 	return nil
 }
 
@@ -148,7 +151,7 @@ func known(c *v1alpha1.NodeClaim, nodes []corev1.Node) []string {
 	if c.Status.LastError != "" {
 		lines = append(lines, fmt.Sprintf("  error:   %s (%d in a row)", c.Status.LastError, c.Status.Errors))
 	}
-	if blocked := meta.FindStatusCondition(c.Status.Conditions, "ReleaseBlocked"); blocked != nil && blocked.Status == metav1.ConditionTrue {
+	if blocked := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReleaseBlocked); blocked != nil && blocked.Status == metav1.ConditionTrue {
 		lines = append(lines, fmt.Sprintf("  blocked: %s: %s", blocked.Reason, blocked.Message))
 	}
 	for i := range nodes {

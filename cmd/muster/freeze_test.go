@@ -266,7 +266,7 @@ func nodeThat(ready corev1.ConditionStatus, change ...func(*corev1.Node)) *corev
 func burnt(c *v1alpha1.NodeClaim) {
 	c.Status.MachineID, c.Status.Attempts, c.Status.NodeName, c.Status.ProviderID = "rack3-07", 2, "rack3-07", "muster://metal/rack3-07"
 	c.Status.Message, c.Status.LastError, c.Status.Errors, c.Status.Rack = "asking again", "dial tcp: i/o timeout", 12, "rack3"
-	c.Status.Conditions = []metav1.Condition{{Type: "ReleaseBlocked", Status: metav1.ConditionTrue, Reason: "PowerUnknown", Message: "no reading of the power"}}
+	c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReleaseBlocked, Status: metav1.ConditionTrue, Reason: "PowerUnknown", Message: "no reading of the power"}}
 }
 
 func TestAWordIsWrittenOnTheClaim(t *testing.T) {
@@ -291,6 +291,13 @@ func TestAWordIsWrittenOnTheClaim(t *testing.T) {
 	require.NoError(t, s.Get(t.Context(), client.ObjectKey{Name: "metal-000"}, &claim))
 	require.Equal(t, "rack3-07/2 alice@example.org", claim.Annotations[v1alpha1.ConfirmGoneAnnotation])
 	require.Contains(t, out.String(), `Written: muster.sh/confirm-gone: "rack3-07/2 alice@example.org". Muster looks once more before it acts on it.`)
+}
+
+func TestAWordOnAClaimThatIsNotReleasedSaysWhatElseItTakes(t *testing.T) {
+	s := newSignedIn(t, claimIn("metal-000", "metal", v1alpha1.ClaimReady, burnt), nodeThat(corev1.ConditionUnknown))
+	var out bytes.Buffer
+	require.NoError(t, confirmer{s, &out}.confirm(t.Context(), "metal-000", gate.Word{Machine: "rack3-07", Attempt: 2}, true))
+	require.Contains(t, out.String(), "It counts once the machine is given back, which is asked for by: kubectl delete nodeclaim metal-000\n")
 }
 
 func TestAWordThatCannotBeTrueIsRefused(t *testing.T) {
