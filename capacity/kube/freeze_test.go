@@ -45,7 +45,6 @@ func TestOnlyTheAPIServersOwnWordLetsActsGoOn(t *testing.T) {
 		"a proxy knows no such path":              {func(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }, true, "could not find"},
 		"something else is not there":             {func(w http.ResponseWriter) { status(w, apierrors.NewNotFound(configMaps, "other")) }, true, "not found"},
 		"the API server has no room for requests": {func(w http.ResponseWriter) { status(w, apierrors.NewInternalError(http.ErrBodyNotAllowed)) }, true, "Internal error"},
-		"the connection breaks":                   {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, true, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

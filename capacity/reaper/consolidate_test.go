@@ -69,6 +69,13 @@ func TestConsolidate(t *testing.T) {
 				w.run("a", 0, "1500m")
 			}, after: hour, orders: "half", old: 1, reason: reaper.Replacing, detail: "machine p-001 is bought first",
 		},
+		"not while the pool's releases are frozen": {
+			build: func(w *world) { w.node(0); w.run("a", 0, "1500m"); w.freeze("releases", "p") }, after: hour, reason: reaper.Frozen,
+			detail: "releases are frozen by alice",
+		},
+		"not while its provisioning is frozen": {
+			build: func(w *world) { w.node(0); w.run("a", 0, "1500m"); w.freeze("provisioning", "p") }, after: hour, reason: reaper.Occupied,
+		},
 		"not before pods have been there for long": {
 			build: func(w *world) {
 				w.node(0)
