@@ -52,6 +52,15 @@ const (
 
 	// ClaimFinalizer keeps a NodeClaim until its machine is proven gone.
 	ClaimFinalizer = "muster.sh/machine"
+	// HostFinalizer keeps a Host while a claim has it or Muster has its power on.
+	HostFinalizer = "muster.sh/host"
+	// ProviderFinalizer keeps a Provider while a claim, a host or a known machine needs it.
+	ProviderFinalizer = "muster.sh/provider"
+	// PoolFinalizer keeps a NodePool until its nodes are released or kept as plain nodes.
+	PoolFinalizer = "muster.sh/pool"
+
+	// KeepNodesAnnotation on a NodePool, set to "true", keeps the pool's nodes as plain nodes when the pool is deleted.
+	KeepNodesAnnotation = "muster.sh/keep-nodes"
 
 	// RemovalAllowedAnnotation on a CustomResourceDefinition of the group muster.sh or on the namespace muster-system, set to
 	// "true", lets it be deleted. `muster uninstall` sets it when no NodeClaim is left.
