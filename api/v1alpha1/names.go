@@ -61,6 +61,13 @@ const (
 
 	// KeepNodesAnnotation on a NodePool, set to "true", keeps the pool's nodes as plain nodes when the pool is deleted.
 	KeepNodesAnnotation = "muster.sh/keep-nodes"
+	// KeepNodeAnnotation on a NodeClaim, set to "true" by Muster, has the claim go and its node and machine stay. The machine is
+	// listed in status.keptMachines of its Provider before that.
+	KeepNodeAnnotation = "muster.sh/keep-node"
+
+	// ConditionDeleting on a NodePool, Provider or Host is True while it is being deleted and something still needs it. The
+	// message says what, and what can be done.
+	ConditionDeleting = "Deleting"
 
 	// RemovalAllowedAnnotation on a CustomResourceDefinition of the group muster.sh or on the namespace muster-system, set to
 	// "true", lets it be deleted. `muster uninstall` sets it when no NodeClaim is left.

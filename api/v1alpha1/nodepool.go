@@ -426,7 +426,7 @@ type ReleaseBudget struct {
 
 // ReleaseReason is why a node of ours is let go.
 //
-// +kubebuilder:validation:Enum=Idle;Underused;Drifted;Expired;Consolidated
+// +kubebuilder:validation:Enum=Idle;Underused;Drifted;Expired;Consolidated;PoolDeleted
 type ReleaseReason string
 
 // The reasons why Muster itself lets a node go.
@@ -438,6 +438,9 @@ const (
 
 	// ReleaseConsolidated: a cheaper machine carries what it carried, together with others.
 	ReleaseConsolidated ReleaseReason = "Consolidated"
+
+	// ReleasePoolDeleted: its pool is being deleted.
+	ReleasePoolDeleted ReleaseReason = "PoolDeleted"
 )
 
 // ReleaseStop is the value of spec.scaleDown.release that keeps machines.
@@ -451,9 +454,12 @@ type NodePoolStatus struct {
 	// inFlight is the number of claims on their way to Ready.
 	// +optional
 	InFlight int32 `json:"inFlight"`
+	// nodesAtDeletion is how many machines the pool had when it was deleted.
+	// +optional
+	NodesAtDeletion int32 `json:"nodesAtDeletion,omitempty"`
 	// conditions: Ready says whether the pool can grow, and why not; Braked says for which pods it buys nothing because
 	// its machines came up in vain; Frozen says whether people stopped the pool's releases or its provisioning; Outage names the silent
-	// nodes while there are so many that none is repaired.
+	// nodes while there are so many that none is repaired; Deleting says, while the pool is being deleted, which nodes it still has.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

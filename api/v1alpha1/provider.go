@@ -1,7 +1,10 @@
 package v1alpha1
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // ProviderType names a kind of backend.
@@ -176,11 +179,39 @@ type ProviderStatus struct {
 	// machines is the number of machines with our mark in the last complete listing.
 	// +optional
 	Machines int32 `json:"machines,omitempty"`
-	// conditions: Ready says whether the backend answers, and why not.
+	// keptMachines were handed over when their pool was deleted with the annotation muster.sh/keep-nodes: they have no NodeClaim, and
+	// Muster never stops or removes them.
+	// +listType=map
+	// +listMapKey=claimUID
+	// +optional
+	KeptMachines []KeptMachine `json:"keptMachines,omitempty"`
+	// conditions: Ready says whether the backend answers, and why not; Deleting says, while the Provider is being deleted, what
+	// still needs it.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// KeptMachine is a machine that carries Muster's mark and is the user's.
+type KeptMachine struct {
+	// claimUID is the UID of the NodeClaim that the machine was made for.
+	ClaimUID types.UID `json:"claimUID"`
+	// claim is the name of that NodeClaim.
+	Claim string `json:"claim"`
+	// id is the provider's own name for the machine.
+	// +optional
+	ID string `json:"id,omitempty"`
+	// node is the name of the machine's Node.
+	// +optional
+	Node string `json:"node,omitempty"`
+	// since is when it was handed over.
+	Since metav1.Time `json:"since"`
+}
+
+// Keeps says whether the machine of this claim is the user's.
+func (s *ProviderStatus) Keeps(claim types.UID) bool {
+	return slices.ContainsFunc(s.KeptMachines, func(m KeptMachine) bool { return m.ClaimUID == claim })
 }
 
 // ProviderList is a list of Providers.

@@ -167,6 +167,8 @@ func (d *decider) judge(c *capacity.Claim) (Reason, time.Duration) {
 	case p.frozen != "":
 		d.Details[c.Object.Name] = p.frozen
 		return Frozen, 0
+	case p.deleted():
+		return d.judgeDeleted(c, p.object)
 	case protected(c):
 		return Protected, 0
 	case !d.v.Answers(p.object): // the claim would stay in Releasing, where nobody can use the node, for as long as it is silent
