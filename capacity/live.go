@@ -125,41 +125,60 @@ func (l *Live) changed() {
 	}
 }
 
-// SetPool takes in a pool.
+// SetPool takes in a pool. An older version than the one known changes nothing, nor does a pool that is known to be gone: a pool
+// just written is taken in at once, and the watch may still deliver what was there before.
 func (l *Live) SetPool(p *v1alpha1.NodePool) {
 	template := l.templateOf(p)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if old := l.pools[p.Name]; l.isGone(p.UID) || old != nil && olderVersion(p, old) {
+		return
+	}
 	l.pools[p.Name], l.templates[p.Name] = p, template
 	l.changed()
 }
+
+// Pool returns one pool, nil when there is none of this name.
+func (l *Live) Pool(name string) *v1alpha1.NodePool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pools[name]
+}
+
+// isGone says whether an object is known to have been deleted.
+func (l *Live) isGone(uid types.UID) bool { return uid != "" && l.gone.Contains(uid) }
 
 // ForgetPool drops a pool that was deleted.
 func (l *Live) ForgetPool(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if old := l.pools[name]; old != nil && old.UID != "" {
+		l.gone.Add(old.UID, true)
+	}
 	delete(l.pools, name)
 	delete(l.templates, name)
 	l.changed()
 }
 
-// SetProvider takes in a provider.
-func (l *Live) SetProvider(p *v1alpha1.Provider) { setNamed(l, l.backends, p.Name, p) }
-
-// ForgetProvider drops a provider that was deleted.
-func (l *Live) ForgetProvider(name string) { forgetNamed(l, l.backends, name) }
-
-func setNamed[T any](l *Live, m map[string]T, name string, v T) {
+// SetProvider takes in a provider, as SetPool does a pool.
+func (l *Live) SetProvider(p *v1alpha1.Provider) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m[name] = v
+	if old := l.backends[p.Name]; l.isGone(p.UID) || old != nil && olderVersion(p, old) {
+		return
+	}
+	l.backends[p.Name] = p
 	l.changed()
 }
 
-func forgetNamed[T any](l *Live, m map[string]T, name string) {
+// ForgetProvider drops a provider that was deleted.
+func (l *Live) ForgetProvider(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(m, name)
+	if old := l.backends[name]; old != nil && old.UID != "" {
+		l.gone.Add(old.UID, true)
+	}
+	delete(l.backends, name)
 	l.changed()
 }
 

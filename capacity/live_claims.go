@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -31,11 +32,12 @@ func (l *Live) SetClaim(c *v1alpha1.NodeClaim) {
 	l.replaceClaim(old, c)
 }
 
-func olderVersion(c, than *v1alpha1.NodeClaim) bool {
-	if c.UID != than.UID {
-		return c.CreationTimestamp.Before(&than.CreationTimestamp)
+func olderVersion(o, than metav1.Object) bool {
+	if o.GetUID() != than.GetUID() {
+		created := than.GetCreationTimestamp()
+		return new(o.GetCreationTimestamp()).Before(&created)
 	}
-	order, err := resourceversion.CompareResourceVersion(c.ResourceVersion, than.ResourceVersion)
+	order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), than.GetResourceVersion())
 	return err == nil && order < 0
 }
 

@@ -1,19 +1,20 @@
 package capacity
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 )
 
-// Trouble is why a Provider can be asked for nothing now, neither to make a machine nor to take one back: CamelCase, stable.
-// Empty where nothing stands in the way.
+// Trouble is why a Provider is not asked for a machine now: CamelCase, stable. Empty where nothing stands in the way.
 type Trouble string
 
 // The troubles of a Provider.
 const (
 	ProviderMissing  Trouble = "ProviderMissing"
-	ProviderDeleted  Trouble = "ProviderDeleted"  // it is being deleted, and will soon know no machine
+	ProviderDeleted  Trouble = "ProviderDeleted"  // it is being deleted: nothing new is made by it
 	ProviderNotReady Trouble = "ProviderNotReady" // it did not list its machines when it was asked last
 )
 
@@ -31,8 +32,16 @@ func ProviderTrouble(name string, p *v1alpha1.Provider) (why Trouble, text strin
 	return "", ""
 }
 
-// Answers says whether the Provider of a pool can be asked for something.
+// Answers says whether the Provider of a pool can be asked to take a machine back. One that is being deleted can, as long as
+// Muster's finalizer keeps it.
 func (v *View) Answers(pool *v1alpha1.NodePool) bool {
-	why, _ := ProviderTrouble(pool.Spec.Provider, v.Providers[pool.Spec.Provider])
-	return why == ""
+	p := v.Providers[pool.Spec.Provider]
+	switch why, _ := ProviderTrouble(pool.Spec.Provider, p); why {
+	case "":
+		return true
+	case ProviderDeleted:
+		return slices.Contains(p.Finalizers, v1alpha1.ProviderFinalizer) &&
+			!meta.IsStatusConditionFalse(p.Status.Conditions, v1alpha1.ConditionReady)
+	}
+	return false
 }

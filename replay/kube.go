@@ -187,6 +187,40 @@ func (k *kube) DeleteNode(_ context.Context, name string, uid types.UID, p gate.
 // Freeze stops nothing: no person takes part in a replay.
 func (k *kube) Freeze(context.Context) (gate.Freeze, error) { return gate.Freeze{}, nil }
 
+// SetPoolFinalizers stores the finalizers of the version that was read.
+func (k *kube) SetPoolFinalizers(_ context.Context, p *v1alpha1.NodePool, finalizers []string) (*v1alpha1.NodePool, error) {
+	old := k.pools[p.Name]
+	switch {
+	case old == nil:
+		return nil, notFound("nodepools", p.Name)
+	case old.ResourceVersion != p.ResourceVersion:
+		return nil, conflict("nodepools", p.Name)
+	}
+	fresh := old.DeepCopy()
+	fresh.Finalizers = finalizers
+	k.renew(fresh)
+	k.pools[p.Name] = fresh
+	k.publish(change{old: old, fresh: fresh})
+	return fresh, nil
+}
+
+// SetProviderFinalizers stores the finalizers of the version that was read.
+func (k *kube) SetProviderFinalizers(_ context.Context, p *v1alpha1.Provider, finalizers []string) (*v1alpha1.Provider, error) {
+	old := k.providers[p.Name]
+	switch {
+	case old == nil:
+		return nil, notFound("providers", p.Name)
+	case old.ResourceVersion != p.ResourceVersion:
+		return nil, conflict("providers", p.Name)
+	}
+	fresh := old.DeepCopy()
+	fresh.Finalizers = finalizers
+	k.renew(fresh)
+	k.providers[p.Name] = fresh
+	k.publish(change{old: old, fresh: fresh})
+	return fresh, nil
+}
+
 // UpdatePoolStatus stores the status of the version that was read.
 func (k *kube) UpdatePoolStatus(_ context.Context, p *v1alpha1.NodePool) error {
 	old := k.pools[p.Name]

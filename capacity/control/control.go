@@ -48,6 +48,9 @@ type Kube interface {
 	// stops nothing.
 	Freeze(ctx context.Context) (gate.Freeze, error)
 
+	// SetPoolFinalizers and SetProviderFinalizers write the finalizers of the version that was read, or fail with a conflict.
+	SetPoolFinalizers(ctx context.Context, p *v1alpha1.NodePool, finalizers []string) (*v1alpha1.NodePool, error)
+	SetProviderFinalizers(ctx context.Context, p *v1alpha1.Provider, finalizers []string) (*v1alpha1.Provider, error)
 	UpdatePoolStatus(ctx context.Context, p *v1alpha1.NodePool) error
 	UpdateProviderStatus(ctx context.Context, p *v1alpha1.Provider) error
 

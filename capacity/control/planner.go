@@ -202,7 +202,7 @@ func (p *Planner) create(ctx context.Context, creates []capacity.Create) int {
 		group   sync.WaitGroup
 		slots   = make(chan struct{}, max(p.Parallel, 1))
 	)
-	for _, c := range creates {
+	for _, c := range p.held(ctx, creates) {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
@@ -218,6 +218,28 @@ func (p *Planner) create(ctx context.Context, creates []capacity.Create) int {
 	}
 	group.Wait()
 	return created
+}
+
+// held are those whose NodePool and Provider carry Muster's finalizers.
+func (p *Planner) held(ctx context.Context, creates []capacity.Create) []capacity.Create {
+	var out []capacity.Create
+	failed := map[string]error{}
+	for _, c := range creates {
+		pool := c.Claim.Spec.Pool
+		err, known := failed[pool]
+		if !known {
+			if err = hold(ctx, p.Live, p.Kube, pool, c.Claim.Spec.Provider); err != nil && !Conflict(err) {
+				p.Log.Error("cannot create claims", "pool", pool, "error", err)
+			}
+			failed[pool] = err
+		}
+		if err != nil {
+			p.planAgain(c.Pods)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 func (p *Planner) createOne(ctx context.Context, c capacity.Create) bool {
@@ -327,6 +349,9 @@ func (p *Planner) tellPools(ctx context.Context, v *capacity.View, now time.Time
 			if end := review.Backoffs[pool.Name][i].Until.Time; end.After(now) {
 				p.wakeAt(end) // the status says so until then
 			}
+		}
+		if fresh := p.Live.Pool(pool.Name); fresh != nil { // this pass may have put the finalizer on
+			pool = fresh
 		}
 		next := PoolStatus(pool, v, review, now)
 		if samePoolStatus(pool.Status, next.Status) {

@@ -121,6 +121,18 @@ func (n *notebook) UpdatePoolStatus(_ context.Context, p *v1alpha1.NodePool) err
 	return nil
 }
 
+func (n *notebook) SetPoolFinalizers(_ context.Context, p *v1alpha1.NodePool, finalizers []string) (*v1alpha1.NodePool, error) {
+	p = p.DeepCopy()
+	p.Finalizers = finalizers
+	return p, nil
+}
+
+func (n *notebook) SetProviderFinalizers(_ context.Context, p *v1alpha1.Provider, finalizers []string) (*v1alpha1.Provider, error) {
+	p = p.DeepCopy()
+	p.Finalizers = finalizers
+	return p, nil
+}
+
 func (n *notebook) SetPodCondition(_ context.Context, ref v1alpha1.PodReference, c corev1.PodCondition) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -57,7 +57,12 @@ func (r *Reaper) Tick(ctx context.Context, now time.Time) time.Duration {
 	for _, release := range d.Release {
 		r.release(ctx, release, now)
 	}
+	for _, cancel := range d.Cancel {
+		r.cancel(ctx, cancel, now)
+	}
+	r.keep(ctx, d.Keep, now)
 	r.order(ctx, d.Order, claims)
+	r.settleDeletions(ctx, d, now)
 	return d.Next
 }
 
@@ -73,6 +78,12 @@ func (r *Reaper) order(ctx context.Context, orders []reaper.Replacement, claims 
 	}
 	for _, o := range orders {
 		for _, c := range o.Create {
+			if err := hold(ctx, r.Live, r.Kube, c.Spec.Pool, c.Spec.Provider); err != nil {
+				if !Conflict(err) {
+					r.Log.Error("could not order a replacement", "claim", c.Name, "error", err)
+				}
+				continue
+			}
 			made, err := r.Kube.CreateClaim(ctx, c)
 			if err != nil {
 				if !Conflict(err) {
@@ -112,6 +123,26 @@ func lock(m *sync.Mutex) func() {
 	return m.Unlock
 }
 
+// released is the claim with the intent to give it back.
+func released(release reaper.Release, now time.Time) *v1alpha1.NodeClaim {
+	c := release.Claim.DeepCopy()
+	c.Spec.Release = &v1alpha1.Release{Reason: string(release.Reason), Message: release.Message, Since: metav1.NewMicroTime(now), Drain: release.Drain}
+	return c
+}
+
+// cancel records the intent to give back a claim whose node does not serve.
+func (r *Reaper) cancel(ctx context.Context, cancel reaper.Release, now time.Time) {
+	updated, err := r.Kube.UpdateClaim(ctx, released(cancel, now))
+	if err != nil {
+		if !Conflict(err) {
+			r.Log.Error("could not record the release", "claim", cancel.Claim.Name, "error", err)
+		}
+		return
+	}
+	r.Live.SetClaim(updated)
+	r.Log.Info("releasing claim", "claim", updated.Name, "state", updated.Status.State, "reason", said(cancel.Reason, cancel.Message))
+}
+
 // release closes the node in the filter first, then records the intent. The filter answers for a pod in between win:
 // then the node does not close.
 func (r *Reaper) release(ctx context.Context, release reaper.Release, now time.Time) {
@@ -120,8 +151,7 @@ func (r *Reaper) release(ctx context.Context, release reaper.Release, now time.T
 	if !r.Live.Close(node, release.Pods) {
 		return
 	}
-	c := claim.DeepCopy()
-	c.Spec.Release = &v1alpha1.Release{Reason: string(release.Reason), Message: release.Message, Since: metav1.NewMicroTime(now), Drain: release.Drain}
+	c := released(release, now)
 	updated, err := r.Kube.UpdateClaim(ctx, c)
 	if err != nil {
 		r.Live.Reopen(node)

@@ -45,7 +45,7 @@ func (l *Loops) Run(ctx context.Context) {
 	defer l.setQueue(nil)
 	if l.Reaper.buying == nil {
 		l.Reaper.buying = &sync.Mutex{}
-		l.Planner.buying = l.Reaper.buying
+		l.Planner.buying, l.Providers.buying = l.Reaper.buying, l.Reaper.buying
 	}
 	l.Claims.Lead(l.now())
 	l.subscribe.Do(func() { l.plan, l.reaps, l.preempt = l.Live.Changed(), l.Live.Changed(), l.Live.Changed() })

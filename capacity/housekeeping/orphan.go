@@ -23,7 +23,9 @@ const Grace = 45 * time.Second
 type Listing struct {
 	Machines []provider.Machine
 	Claims   []*v1alpha1.NodeClaim
-	Began    time.Time
+	// Kept says whether the machine of a claim was handed over to the user; nil: none was.
+	Kept  func(claim types.UID) bool
+	Began time.Time
 }
 
 // Key is one machine, and no other that came to its ID later.
@@ -95,7 +97,7 @@ func unclaimed(l Listing, own types.UID) []provider.Machine {
 	var out []provider.Machine
 	for _, m := range l.Machines {
 		others := m.Cluster != "" && own != "" && m.Cluster != own
-		kept := m.State == provider.StateKept && m.Cluster != ""
+		kept := m.State == provider.StateKept && m.Cluster != "" || l.Kept != nil && m.ClaimUID != "" && l.Kept(m.ClaimUID)
 		if !others && !kept && (m.ClaimUID == "" || !claimed[m.ClaimUID]) {
 			out = append(out, m)
 		}

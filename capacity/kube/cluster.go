@@ -174,6 +174,20 @@ func (k *Cluster) patchPodStatus(ctx context.Context, ref v1alpha1.PodReference,
 	return k.client.Status().Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch))
 }
 
+// SetPoolFinalizers writes the finalizers of a pool, on the version that was read only.
+func (k *Cluster) SetPoolFinalizers(ctx context.Context, p *v1alpha1.NodePool, finalizers []string) (*v1alpha1.NodePool, error) {
+	next := p.DeepCopy()
+	next.Finalizers = finalizers
+	return next, k.client.Patch(ctx, next, client.MergeFromWithOptions(p, client.MergeFromWithOptimisticLock{}))
+}
+
+// SetProviderFinalizers writes the finalizers of a provider, on the version that was read only.
+func (k *Cluster) SetProviderFinalizers(ctx context.Context, p *v1alpha1.Provider, finalizers []string) (*v1alpha1.Provider, error) {
+	next := p.DeepCopy()
+	next.Finalizers = finalizers
+	return next, k.client.Patch(ctx, next, client.MergeFromWithOptions(p, client.MergeFromWithOptimisticLock{}))
+}
+
 // UpdatePoolStatus writes a pool's status.
 func (k *Cluster) UpdatePoolStatus(ctx context.Context, p *v1alpha1.NodePool) error {
 	return k.client.Status().Update(ctx, p.DeepCopy())

@@ -59,6 +59,7 @@ const (
 	ReasonGone      = "MachineGone"
 	ReasonConfirmed = "MachineConfirmedGone" // a person said so
 	ReasonReleased  = "Released"
+	ReasonKept      = "NodeKept" // the claim goes, its node and its machine stay
 
 	ReasonHeld    = "DefinitionTerminating" // deleted only because its definition is: nothing is done
 	ReasonNotHeld = "DefinitionStands"

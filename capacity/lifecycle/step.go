@@ -63,7 +63,7 @@ func Step(c *v1alpha1.NodeClaim, o Observed, now time.Time) Result {
 	s.rebase()
 	s.hearGate()
 	s.hear()
-	if s.held() {
+	if s.held() || s.handOver() {
 		return Result{Claim: s.c, Effects: s.effects, Next: s.next}
 	}
 	table := Table()

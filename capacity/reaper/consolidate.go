@@ -36,7 +36,7 @@ func (d *decider) cheapable() (out []*capacity.Claim) {
 // mayMerge says whether a node of a pool that asks for it has pods, all of which may move now.
 func (d *decider) mayMerge(c *capacity.Claim) bool {
 	p, frozen := d.pools[c.Object.Spec.Pool].object, d.pools[c.Object.Spec.Pool].frozen
-	if c.Object.Status.State != v1alpha1.ClaimReady || capacity.Closed(c.Object) || p == nil || frozen != "" ||
+	if c.Object.Status.State != v1alpha1.ClaimReady || capacity.Closed(c.Object) || p == nil || p.DeletionTimestamp != nil || frozen != "" ||
 		p.Spec.ScaleDown.SavingThreshold <= 0 || p.Spec.ScaleDown.Disabled || protected(c) ||
 		!d.v.Answers(p) || capacity.Unreachable(c.Node.Object) {
 		return false

@@ -14,6 +14,10 @@ import (
 // Decision names the claims to release, and says why for every claim.
 type Decision struct {
 	Release []Release
+	// Cancel are claims of deleted pools that are to be given back and whose nodes take no pods yet, or never will.
+	Cancel []Release
+	// Keep are claims of deleted pools whose nodes are to be plain nodes.
+	Keep []*v1alpha1.NodeClaim
 	// Order are machines to be bought first for nodes that are to go.
 	Order []Replacement
 	// Reopen are releases to be taken back.
@@ -75,8 +79,11 @@ func Decide(v *capacity.View, m Memory, now time.Time) Decision {
 	d.findOutage()
 	d.wear = d.findWear()
 	d.countReplaced()
-	var few, worn []*capacity.Claim
+	var few, worn, poolless []*capacity.Claim
 	for _, c := range longest(v.Claims, m.Empty) {
+		if d.disband(c) {
+			continue
+		}
 		why, wait := d.judge(c)
 		switch why {
 		case Idle:
@@ -89,10 +96,13 @@ func Decide(v *capacity.View, m Memory, now time.Time) Decision {
 			few = append(few, c)
 		case Drifted, Expired:
 			worn = append(worn, c)
+		case PoolDeleted:
+			poolless = append(poolless, c)
 		}
 		d.Reasons[c.Object.Name] = why
 		d.wake(wait)
 	}
+	d.emptyDeleted(poolless)
 	d.search(few, worn)
 	d.findWaning()
 	return d.Decision
@@ -101,6 +111,10 @@ func Decide(v *capacity.View, m Memory, now time.Time) Decision {
 // findWaning names the under-used nodes that nothing lasting keeps.
 func (d *decider) findWaning() {
 	for _, c := range d.v.Claims {
+		if p := d.pools[c.Object.Spec.Pool]; p.deleted() && !p.keepsNodes() {
+			d.Waning = append(d.Waning, c.Node.Name)
+			continue
+		}
 		_, few := d.memory.Underused[c.Node.Name]
 		switch d.Reasons[c.Object.Name] {
 		case Waiting, Underused, NoRoom, Headroom, Budget, BoughtBack, NotReached, Growing:
@@ -162,6 +176,8 @@ func (d *decider) judge(c *capacity.Claim) (Reason, time.Duration) {
 		return NotReady, 0
 	case p.object == nil:
 		return NoPool, 0
+	case p.deleted():
+		return d.judgeDeleted(c, p.object)
 	case p.object.Spec.ScaleDown.Disabled:
 		return Disabled, 0
 	case p.frozen != "":

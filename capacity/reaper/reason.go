@@ -11,6 +11,8 @@ const (
 	Expired   Reason = "Expired"   // its machine is older than its pool lets one grow
 
 	Consolidated Reason = "Consolidated" // its pods, and those of others, run for less elsewhere
+
+	PoolDeleted Reason = "PoolDeleted" // its pool is being deleted
 )
 
 // The reasons to spare one. Those of package capacity that keep a pod where it is (capacity.Stay) are reasons, too.
@@ -28,6 +30,7 @@ const (
 	NotReady    Reason = "NotReady"    // the claim is not in state Ready
 	Protected   Reason = "Protected"   // annotated with muster.sh/do-not-release, or as other autoscalers have it
 	Outage      Reason = "Outage"      // a large part of the cluster is not ready: nobody knows what will be needed
+	Kept        Reason = "Kept"        // its pool is being deleted, and its node becomes a plain node
 	NoProvider  Reason = "NoProvider"  // its provider is missing or does not answer
 	InDemand    Reason = "InDemand"    // pods wait that could use it
 	Unconfirmed Reason = "Unconfirmed" // the claim is ready, its node is not in the view

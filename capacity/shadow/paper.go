@@ -147,6 +147,16 @@ func (p *paper) DeletePod(context.Context, v1alpha1.PodReference, gate.Proof) er
 // Nominate does nothing.
 func (p *paper) Nominate(context.Context, v1alpha1.PodReference, string) error { return nil }
 
+// SetPoolFinalizers does nothing.
+func (p *paper) SetPoolFinalizers(_ context.Context, pool *v1alpha1.NodePool, _ []string) (*v1alpha1.NodePool, error) {
+	return pool, nil
+}
+
+// SetProviderFinalizers does nothing.
+func (p *paper) SetProviderFinalizers(_ context.Context, pr *v1alpha1.Provider, _ []string) (*v1alpha1.Provider, error) {
+	return pr, nil
+}
+
 // UpdateProviderStatus does nothing.
 func (p *paper) UpdateProviderStatus(context.Context, *v1alpha1.Provider) error { return nil }
 

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
@@ -29,6 +31,7 @@ type backends struct {
 }
 
 type backend struct {
+	uid        types.UID // of the Provider object: one of the same name that is made again is another
 	generation int64
 	provider   provider.Provider
 }
@@ -54,15 +57,42 @@ func (b *backends) selfTest(object *v1alpha1.Provider, p provider.Provider) {
 	}
 }
 
-// Backend returns the backend of this name.
+// Backend returns the backend of this name. One whose Provider is being deleted makes no machine.
 func (b *backends) Backend(name string) (provider.Provider, error) {
 	object := b.live.Provider(name)
 	if object == nil {
 		return nil, fmt.Errorf("provider %s does not exist: %w", name, provider.ErrUnknown)
 	}
+	p, err := b.backend(object)
+	if err == nil && object.DeletionTimestamp != nil {
+		return closing{p, name}, nil
+	}
+	return p, err
+}
+
+// closing is the backend of a Provider that is being deleted.
+type closing struct {
+	provider.Provider
+	name string
+}
+
+// Create goes on with a machine that is there, and makes none.
+func (c closing) Create(ctx context.Context, r provider.Request) (provider.Machine, error) {
+	_, err := c.Get(ctx, provider.Machine{ID: r.ID, Claim: r.Claim, ClaimUID: r.ClaimUID, Attempt: r.Attempt, Cluster: r.Cluster})
+	switch {
+	case errors.Is(err, provider.ErrNotFound):
+		return provider.Machine{}, fmt.Errorf("create %s: provider %s is being deleted: %w", r.Claim, c.name, provider.ErrRefused)
+	case err != nil:
+		return provider.Machine{}, err
+	}
+	return c.Provider.Create(ctx, r)
+}
+
+func (b *backends) backend(object *v1alpha1.Provider) (provider.Provider, error) {
+	name := object.Name
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if known, ok := b.made[name]; ok && known.generation == object.Generation {
+	if known, ok := b.made[name]; ok && known.uid == object.UID && known.generation == object.Generation {
 		return known.provider, nil
 	}
 	makeOne, ok := b.makers[object.Spec.Type]
@@ -77,6 +107,6 @@ func (b *backends) Backend(name string) (provider.Provider, error) {
 	if b.warn != nil {
 		go b.selfTest(object, p)
 	}
-	b.made[name] = backend{generation: object.Generation, provider: p}
+	b.made[name] = backend{uid: object.UID, generation: object.Generation, provider: p}
 	return p, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -155,6 +156,14 @@ func (c claimSights) ClaimOf(name string, uid types.UID) *host.ClaimSight {
 		}
 	}
 	return s
+}
+
+// Kept returns true for a claim that is gone and whose machine its Provider lists as handed over.
+func (c claimSights) Kept(name string, uid types.UID) bool {
+	if claim := c.live.Claim(name); claim != nil && claim.UID == uid {
+		return false
+	}
+	return slices.ContainsFunc(c.live.Providers(), func(p *v1alpha1.Provider) bool { return p.Status.Keeps(uid) })
 }
 
 // newHostMaker makes a maker that only looks; leading and what follows from it are for the caller to set.

@@ -234,7 +234,7 @@ func (k *Keeper) steps(ctx context.Context, h *v1alpha1.Host, m *memory, double 
 
 // step observes, decides, records and performs once. It returns false when the host waits.
 func (k *Keeper) step(ctx context.Context, h *v1alpha1.Host, m *memory, double bool) (*v1alpha1.Host, bool, error) {
-	r := Step(h, k.observe(h, m, double), k.rules(), k.Now())
+	r := k.decide(h, m, double)
 	if r.Err != nil {
 		return h, false, r.Err
 	}
@@ -251,10 +251,18 @@ func (k *Keeper) step(ctx context.Context, h *v1alpha1.Host, m *memory, double b
 		}
 		next = written
 	}
+	next, there, err := k.settle(ctx, next)
+	if err != nil {
+		return h, false, err
+	}
 	k.stepped(m, next.ResourceVersion, r.Next)
 	for _, e := range r.Events {
 		k.Recorder.Record(next, e)
 		k.Log.Info("host", "host", h.Name, "reason", e.Reason, "message", e.Message)
+	}
+	if !there {
+		k.again(m, 0)
+		return next, false, nil
 	}
 	if r.Call == CallNone {
 		return next, false, nil
@@ -262,6 +270,19 @@ func (k *Keeper) step(ctx context.Context, h *v1alpha1.Host, m *memory, double b
 	out := k.call(ctx, next, r.Call)
 	m.look, m.outcome = m.look.After(out), &out
 	return next, true, nil
+}
+
+// decide is Step, and what is said of a host that is being deleted or whose machine was handed over.
+func (k *Keeper) decide(h *v1alpha1.Host, m *memory, double bool) Result {
+	if c := h.Status.Claim; c != nil && k.Claims != nil && k.Claims.Kept(c.Name, c.UID) {
+		free, e := letGo(h, k.Now())
+		return Result{Host: free, Events: []Event{e}}
+	}
+	r := Step(h, k.observe(h, m, double), k.rules(), k.Now())
+	if r.Err == nil {
+		r.Events = append(r.Events, tellDeletion(r.Host, k.Now())...)
+	}
+	return r
 }
 
 // stepped notes the version that a decision was made on, and when the next one is due.

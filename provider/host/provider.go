@@ -67,16 +67,32 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Mac
 		if h == nil {
 			return provider.Machine{}, fmt.Errorf("create %s: %s: %w", r.Claim, why, provider.ErrNoCapacity)
 		}
-		written, err := p.write(ctx, claim(h, r, p.now()))
+		chosen := h.Name
+		if h, err = p.hold(ctx, h); err == nil {
+			h, err = p.write(ctx, claim(h, r, p.now()))
+		}
 		if errors.Is(err, ErrConflict) {
 			continue
 		}
 		if err != nil {
-			return provider.Machine{}, fmt.Errorf("create %s: claim host %s: %w", r.Claim, h.Name, err)
+			return provider.Machine{}, fmt.Errorf("create %s: claim host %s: %w", r.Claim, chosen, err)
 		}
-		return machineOf(written), nil
+		return machineOf(h), nil
 	}
 	return provider.Machine{}, fmt.Errorf("create %s: the hosts keep changing: %w", r.Claim, provider.ErrBusy)
+}
+
+// hold puts Muster's finalizer on a host that is about to be claimed: from then on its object cannot vanish. A crash before the claim
+// leaves a finalizer that the Keeper takes off.
+func (p *Provider) hold(ctx context.Context, h *v1alpha1.Host) (*v1alpha1.Host, error) {
+	if slices.Contains(h.Finalizers, v1alpha1.HostFinalizer) {
+		return h, nil
+	}
+	held, err := p.objects.SetFinalizers(ctx, h, append(slices.Clone(h.Finalizers), v1alpha1.HostFinalizer))
+	if err != nil && !errors.Is(err, ErrConflict) {
+		return nil, fmt.Errorf("put the finalizer on it: %w: %w", provider.ErrUnknown, err)
+	}
+	return held, err
 }
 
 // claim is the host with the intent to power it on for this request.

@@ -101,6 +101,18 @@ func (s *server) Nodes(context.Context) ([]*corev1.Node, error) {
 	return []*corev1.Node{s.node.DeepCopy()}, nil
 }
 
+// SetPoolFinalizers keeps nothing: there is no pool.
+func (s *server) SetPoolFinalizers(_ context.Context, p *v1alpha1.NodePool, _ []string) (*v1alpha1.NodePool, error) {
+	return p, nil
+}
+
+// SetProviderFinalizers keeps the finalizers.
+func (s *server) SetProviderFinalizers(_ context.Context, p *v1alpha1.Provider, finalizers []string) (*v1alpha1.Provider, error) {
+	p = p.DeepCopy()
+	p.Finalizers = finalizers
+	return p, s.fate.Do(func() error { s.backend = p.DeepCopy(); return nil })
+}
+
 // PodsOn finds no pod.
 func (s *server) PodsOn(context.Context, string) ([]corev1.Pod, error) { return nil, nil }
 

@@ -1,6 +1,7 @@
 package hosttest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,6 +82,24 @@ func (a apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		written, err := a.objects.UpdateStatus(r.Context(), &h)
+		if err == nil {
+			written.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Host"}
+		}
+		tell(w, written, err)
+	case r.Method == http.MethodPatch && !isStatus:
+		var patch struct {
+			Metadata struct {
+				ResourceVersion string   `json:"resourceVersion"`
+				Finalizers      []string `json:"finalizers"`
+			} `json:"metadata"`
+		}
+		h := a.objects.Get(name)
+		if err := json.NewDecoder(r.Body).Decode(&patch); err != nil || h == nil {
+			tell(w, nil, fmt.Errorf("a patch of %s: %w", name, cmp.Or(err, host.ErrConflict)))
+			return
+		}
+		h.ResourceVersion = patch.Metadata.ResourceVersion
+		written, err := a.objects.SetFinalizers(r.Context(), h, patch.Metadata.Finalizers)
 		if err == nil {
 			written.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Host"}
 		}

@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider/host"
@@ -109,4 +112,47 @@ func (o *Objects) UpdateStatus(ctx context.Context, h *v1alpha1.Host) (*v1alpha1
 		return nil, err
 	}
 	return written, nil
+}
+
+// SetFinalizers writes finalizers over the version they were read at. The host is gone with the last one when it is being deleted.
+func (o *Objects) SetFinalizers(ctx context.Context, h *v1alpha1.Host, finalizers []string) (*v1alpha1.Host, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	err := o.fail()
+	if err != nil && !o.late {
+		return nil, err
+	}
+	old := o.hosts[h.Name]
+	if old == nil || old.UID != h.UID || old.ResourceVersion != h.ResourceVersion {
+		return nil, host.ErrConflict
+	}
+	next := old.DeepCopy()
+	next.Finalizers = slices.Clone(finalizers)
+	written := o.put(next)
+	if next.DeletionTimestamp != nil && len(finalizers) == 0 {
+		delete(o.hosts, h.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return written, nil
+}
+
+// Delete deletes a host as an operator would: one with finalizers stays until the last of them is off.
+func (o *Objects) Delete(name string, at time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	h := o.hosts[name]
+	switch {
+	case h == nil || h.DeletionTimestamp != nil:
+	case len(h.Finalizers) == 0:
+		delete(o.hosts, name)
+	default:
+		h = h.DeepCopy()
+		h.DeletionTimestamp = &metav1.Time{Time: at}
+		o.put(h)
+	}
 }

@@ -94,6 +94,7 @@ func (r *Rack) Advance(t *testing.T, d time.Duration) {
 type Claims struct {
 	mu    sync.Mutex
 	known map[types.UID]host.ClaimSight
+	kept  map[types.UID]bool
 }
 
 // Set says how far a claim is.
@@ -114,6 +115,24 @@ func (c *Claims) ClaimOf(_ string, uid types.UID) *host.ClaimSight {
 		return &s
 	}
 	return nil
+}
+
+// Keep says that a claim is gone and its machine is the user's.
+func (c *Claims) Keep(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.known, uid)
+	if c.kept == nil {
+		c.kept = map[types.UID]bool{}
+	}
+	c.kept[uid] = true
+}
+
+// Kept says whether that was said.
+func (c *Claims) Kept(_ string, uid types.UID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kept[uid]
 }
 
 // SwitchFunc makes a function the switches of all hosts.

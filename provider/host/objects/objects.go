@@ -127,3 +127,17 @@ func (a *API) UpdateStatus(ctx context.Context, h *v1alpha1.Host) (*v1alpha1.Hos
 	}
 	return h, nil
 }
+
+// SetFinalizers writes the finalizers of the version that was read. A host that is gone is a conflict, too.
+func (a *API) SetFinalizers(ctx context.Context, h *v1alpha1.Host, finalizers []string) (*v1alpha1.Host, error) {
+	next := h.DeepCopy()
+	next.Finalizers = finalizers
+	err := a.Client.Patch(ctx, next, client.MergeFromWithOptions(h, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("host %s: %w", h.Name, host.ErrConflict)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write the finalizers of host %s: %w", h.Name, err)
+	}
+	return next, nil
+}
