@@ -134,6 +134,20 @@ type nodes struct{ node *corev1.Node }
 
 func (n nodes) NodeOf(*v1alpha1.Host) *corev1.Node { return n.node }
 
+// Pools, Providers and Hosts are the operator's: Muster may patch them, for its finalizers, and neither make nor delete them.
+func TestWhatTheOperatorMakesIsPatchedAndNotMade(t *testing.T) {
+	patched := map[string]bool{}
+	eachRule(t, func(file string, rule rbacv1.PolicyRule) {
+		for _, resource := range []string{"nodepools", "providers", "hosts"} {
+			if slices.Contains(rule.Resources, resource) {
+				require.Subset(t, []string{"get", "list", "watch", "patch"}, rule.Verbs, "%s: %s", file, resource)
+				patched[resource] = patched[resource] || slices.Contains(rule.Verbs, "patch") && file == "rbac/base/muster.yaml"
+			}
+		}
+	})
+	require.Equal(t, map[string]bool{"nodepools": true, "providers": true, "hosts": true}, patched)
+}
+
 func TestMusterNeitherMakesNorBindsPods(t *testing.T) {
 	eachRule(t, func(file string, rule rbacv1.PolicyRule) {
 		if file == poweroff || file == force {

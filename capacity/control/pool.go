@@ -112,6 +112,8 @@ func growth(pool *v1alpha1.NodePool, v *capacity.View, claims int32, now time.Ti
 	provider := v.Providers[pool.Spec.Provider]
 	why, text := capacity.ProviderTrouble(pool.Spec.Provider, provider)
 	switch {
+	case pool.DeletionTimestamp != nil:
+		return no("PoolDeleted", "the pool is being deleted")
 	case why == capacity.ProviderNotReady:
 		return no(string(why), "provider "+text+": "+meta.FindStatusCondition(provider.Status.Conditions, v1alpha1.ConditionReady).Message)
 	case why != "":

@@ -68,6 +68,18 @@ func TestWhatBecomesOfAMachineWithoutAClaim(t *testing.T) {
 	}
 }
 
+// A machine that was handed over to the user has no claim for good, and is no orphan.
+func TestAMachineThatWasHandedOverIsNoSuspect(t *testing.T) {
+	kept := func(claim types.UID) bool { return claim == "a" || claim == "" }
+	l := housekeeping.Listing{Machines: []provider.Machine{machine("1", "a", own), machine("2", "b", own), machine("3", "", own)}, Kept: kept, Began: start}
+	s := housekeeping.Suspects{}.Follow(l, own)
+	l.Began = start.Add(time.Hour)
+	found := s.Follow(l, own).Judge(l, own)
+	require.Len(t, found, 2)
+	require.EqualValues(t, "2", found[0].ID)
+	require.EqualValues(t, "3", found[1].ID, "one that names no claim was handed over by nobody")
+}
+
 func TestAListingWithoutTheMachineEndsTheSuspicion(t *testing.T) {
 	l := housekeeping.Listing{Machines: []provider.Machine{machine("1", "a", own)}, Began: start}
 	s := housekeeping.Suspects{}.Follow(l, own)
