@@ -150,6 +150,9 @@ func PoolDeletion(p *v1alpha1.NodePool, v *capacity.View, d reaper.Decision) met
 
 // whyLeft says what a claim waits for.
 func whyLeft(c *v1alpha1.NodeClaim, d reaper.Decision) string {
+	if c.Spec.Release != nil && c.Status.State == v1alpha1.ClaimReady {
+		return "its node is about to be closed"
+	}
 	if capacity.Closed(c) && c.Status.Message != "" {
 		return string(c.Status.State) + ", " + c.Status.Message
 	}

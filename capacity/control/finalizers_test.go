@@ -323,13 +323,13 @@ func TestADeletedPoolReleasesItsNodesAndSaysHowFarItIs(t *testing.T) {
 	require.Nil(t, h.live.Claim("std-001").Spec.Release, "a tenth of the nodes at a time, at least one")
 	require.Contains(t, h.events, "NodePool std ReleasingNodes")
 	require.EqualValues(t, 3, h.live.Pool("std").Status.NodesAtDeletion)
-	require.Contains(t, h.told(), "0 of 3 nodes released; waiting for std-000: PoolDeleted; std-001: Budget (nodes 10% without a budget: 1 of 3 are on their way out or not ready)")
+	require.Contains(t, h.told(), "0 of 3 nodes released; waiting for std-000: its node is about to be closed; std-001: Budget (nodes 10% without a budget: 1 of 3 are on their way out or not ready)")
 	require.Contains(t, h.told(), "The annotation muster.sh/keep-nodes=true keeps the others as plain nodes")
 
 	h.live.ForgetClaim("std-000", first.UID)
 	h.live.ForgetNode("std-000")
 	h.reaper.Tick(t.Context(), h.now.Add(time.Minute))
-	require.Contains(t, h.told(), "1 of 3 nodes released; waiting for std-001: PoolDeleted; std-002: Budget")
+	require.Contains(t, h.told(), "1 of 3 nodes released; waiting for std-001: its node is about to be closed; std-002: Budget")
 	draining := h.live.Claim("std-001").DeepCopy()
 	draining.ResourceVersion, draining.Status.State, draining.Status.Message = h.next(), v1alpha1.ClaimDraining, "waiting for pods to leave: 1, one of them a/b"
 	h.live.SetClaim(draining)

@@ -111,6 +111,7 @@ type kind struct {
 
 func kinds() []kind {
 	return append(clusterKinds(),
+		kind{list: &v1alpha1.HostList{}},
 		kind{list: &v1alpha1.ProviderList{}},
 		kind{list: &nodev1.RuntimeClassList{}},
 		kind{list: &schedulingv1.PriorityClassList{}, ours: func(o client.Object) bool {
