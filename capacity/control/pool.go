@@ -88,15 +88,15 @@ func tellOutage(pool *v1alpha1.NodePool, v *capacity.View, now time.Time) {
 			names += fmt.Sprintf(" and %d more", more)
 		}
 		is.Status, is.Reason = metav1.ConditionTrue, "NodesSilent"
-		is.Message = fmt.Sprintf("%d of %d nodes are silent (%s): none is restarted or replaced, %s", len(o.Silent), o.Of, names, released(v, now))
+		is.Message = fmt.Sprintf("%d of %d nodes are silent (%s): none is restarted or replaced, %s", len(o.Silent), o.Of, names, releasesUntil(v, now))
 	}
 	if is.Status == metav1.ConditionTrue || meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.ConditionOutage) != nil {
 		meta.SetStatusCondition(&pool.Status.Conditions, is)
 	}
 }
 
-// released says until when nodes are not released because of an outage.
-func released(v *capacity.View, now time.Time) string {
+// releasesUntil says until when nodes are not released because of an outage.
+func releasesUntil(v *capacity.View, now time.Time) string {
 	o := v.Outage(now.Add(-capacity.OutageLasts))
 	if !o.On() {
 		return fmt.Sprintf("and idle nodes are released again, since this has been so for %s", capacity.OutageLasts)

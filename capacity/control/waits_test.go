@@ -75,7 +75,7 @@ func waits() []row {
 		{"an outage", "safety", capacity.OutageLasts, func(*testing.T) wait { return &outage{} }},
 		{"a node is idle", "safety", time.Minute, func(*testing.T) wait { return &idle{} }},
 		{"a pod was not heard of", "safety", 30 * time.Second, func(*testing.T) wait { return &quiet{} }},
-		{"a hold is asked about", "safety", 30 * time.Second, func(*testing.T) wait { return &held{} }},
+		{"a hold is asked about", "safety", 30 * time.Second, func(*testing.T) wait { return &heldBack{} }},
 		{"a pod in deletion ends", "safety", time.Minute, func(*testing.T) wait { return &leaving{} }},
 		{"room is kept for pods", "patience", capacity.ReservationTTL, func(*testing.T) wait { return &reserved{} }},
 		{"a pool buys after a failure", "patience", 20 * time.Minute, func(*testing.T) wait { return &backoff{} }},
@@ -493,15 +493,15 @@ func (q *quiet) look(now, _ time.Time) bool {
 	return !q.live.Unheard(now)
 }
 
-type held struct{ watched }
+type heldBack struct{ watched }
 
-func (h *held) begin(now time.Time) {
+func (h *heldBack) begin(now time.Time) {
 	h.make()
 	h.node(0, false, now)
 	h.pods = []*corev1.Pod{pending(now)}
 	h.pods[0].Status.NominatedNodeName = "p-000"
 }
-func (h *held) look(now, _ time.Time) bool {
+func (h *heldBack) look(now, _ time.Time) bool {
 	h.see(now)
 	return len(h.live.HoldsBefore(now.Add(-30*time.Second+time.Nanosecond))) > 0
 }

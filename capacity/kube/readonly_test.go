@@ -36,7 +36,7 @@ func TestAReadOnlyClientSendsNoWrite(t *testing.T) {
 	config := ReadOnly(&rest.Config{Host: server.URL})
 	mapped, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper(t)})
 	require.NoError(t, err)
-	var k control.Kube = &Cluster{client: mapped}
+	var k control.Kube = &Cluster{client: mapped, Now: time.Now}
 	ctx, ref := t.Context(), v1alpha1.PodReference{Namespace: "default", Name: "web", UID: "web"}
 	claim := &v1alpha1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "p-000", ResourceVersion: "1"}}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "1"}}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/gate/gatetest"
 	"github.com/muster-sh/muster/provider/host"
 	"github.com/muster-sh/muster/provider/host/hosttest"
 )
@@ -39,11 +41,11 @@ func TestM06AClaimedHostThatIsDeletedStays(t *testing.T) {
 	require.Contains(t, why.Message, "NodeClaim "+request.Claim+" has this host. Delete that NodeClaim")
 	require.Contains(t, rack.Events(), "host-00 InUse")
 
-	require.NoError(t, rack.Provider.Delete(t.Context(), m))
+	require.NoError(t, rack.Provider.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, rack.Now())))
 	rack.Advance(t, 20*time.Minute)
 	require.False(t, lamps["host-00"].IsOn())
 	require.Nil(t, rack.Objects.Get("host-00"), "it goes when it is seen off")
-	require.ErrorIs(t, rack.Provider.Delete(t.Context(), m), provider.ErrNotFound)
+	require.ErrorIs(t, rack.Provider.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, rack.Now())), provider.ErrNotFound)
 }
 
 // The finalizer of a host that serves nobody comes off, and a host that was never claimed has none.
@@ -53,7 +55,7 @@ func TestAFreeHostCarriesNoFinalizer(t *testing.T) {
 	m, err := rack.Provider.Create(t.Context(), ask())
 	require.NoError(t, err)
 	rack.Advance(t, time.Minute)
-	require.NoError(t, rack.Provider.Delete(t.Context(), m))
+	require.NoError(t, rack.Provider.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, rack.Now())))
 	rack.Advance(t, 20*time.Minute)
 	for _, name := range []string{"host-00", "host-01"} {
 		require.Empty(t, rack.Objects.Get(name).Finalizers, name)
@@ -71,7 +73,7 @@ func TestFinalizersOfOthersStay(t *testing.T) {
 	m, err := rack.Provider.Create(t.Context(), ask())
 	require.NoError(t, err)
 	require.Equal(t, []string{"example.org/a", "example.org/b", v1alpha1.HostFinalizer}, rack.Objects.Get("host-00").Finalizers)
-	require.NoError(t, rack.Provider.Delete(t.Context(), m))
+	require.NoError(t, rack.Provider.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, rack.Now())))
 	rack.Advance(t, time.Minute)
 	require.Equal(t, []string{"example.org/a", "example.org/b"}, rack.Objects.Get("host-00").Finalizers)
 }
