@@ -508,5 +508,7 @@ func TestAPersonsWordEndsAClaimWhoseProviderIsGone(t *testing.T) {
 	say("vm-p-000/1 ann")
 	a.runs(2 * time.Minute)
 	require.Empty(t, a.deleted, "the provider is not asked")
+	require.Equal(t, []string{"p-000"}, a.removed)
+	require.True(t, meta.IsStatusConditionTrue(a.claims["p-000"].Status.Conditions, v1alpha1.ConditionReleased), "the slot is free")
 	a.heard("MachineConfirmedGone: machine vm-p-000 is gone, by the word of ann")
 }
