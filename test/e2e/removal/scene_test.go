@@ -14,7 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/test/e2e/shipped"
@@ -118,14 +120,25 @@ func (s *scene) untouched() error {
 	if len(claims) != 2 {
 		return fmt.Errorf("there are %d claims", len(claims))
 	}
-	for _, kind := range []string{"namespace/muster-system", "crd/" + strings.Join(definitions, " crd/")} {
-		out, err := s.kubectl(append([]string{"get", "-o", "jsonpath={.items[*].metadata.deletionTimestamp}{.metadata.deletionTimestamp}"},
-			strings.Fields(kind)...)...)
-		if err != nil || out != "" {
-			return fmt.Errorf("%s: deleted at %q: %w", kind, out, err)
+	for _, name := range definitions {
+		if err := s.stands(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, name); err != nil {
+			return err
 		}
 	}
-	return s.undisturbed()
+	return errors.Join(s.stands(corev1.SchemeGroupVersion.WithKind("Namespace"), "muster-system"), s.undisturbed())
+}
+
+// stands wants an object that is there and is not being deleted.
+func (s *scene) stands(kind schema.GroupVersionKind, name string) error {
+	var o metav1.PartialObjectMetadata
+	o.SetGroupVersionKind(kind)
+	if err := s.Plane.Objects.Get(s.Ctx, client.ObjectKey{Name: name}, &o); err != nil {
+		return err
+	}
+	if o.DeletionTimestamp != nil {
+		return fmt.Errorf("%s %s is being deleted since %v", kind.Kind, name, o.DeletionTimestamp)
+	}
+	return nil
 }
 
 // undisturbed wants two open nodes, each pod where it was, and every machine.
