@@ -71,7 +71,7 @@ func (u *Uninstall) drained(ctx context.Context) error {
 // deletePools deletes the pools that are not being deleted, and returns the names of those that there are.
 func (u *Uninstall) deletePools(ctx context.Context) ([]string, error) {
 	var list v1alpha1.NodePoolList
-	if err := u.Objects.List(ctx, &list); unlessUndefined(err) != nil {
+	if err := unlessUndefined(u.Objects.List(ctx, &list)); err != nil {
 		return nil, fmt.Errorf("list NodePools: %w", err)
 	}
 	var names []string

@@ -53,7 +53,7 @@ func (u *Uninstall) Keep(ctx context.Context) error {
 // claims are all claims; none where their definition is gone.
 func (u *Uninstall) claims(ctx context.Context) ([]*v1alpha1.NodeClaim, error) {
 	var list v1alpha1.NodeClaimList
-	if err := u.Objects.List(ctx, &list); unlessUndefined(err) != nil {
+	if err := unlessUndefined(u.Objects.List(ctx, &list)); err != nil {
 		return nil, fmt.Errorf("list NodeClaims: %w", err)
 	}
 	all := make([]*v1alpha1.NodeClaim, 0, len(list.Items))
@@ -141,7 +141,7 @@ func (u *Uninstall) freeObjects(ctx context.Context) error {
 	for kind, list := range map[string]client.ObjectList{
 		"NodePool": &v1alpha1.NodePoolList{}, "Provider": &v1alpha1.ProviderList{}, "Host": &v1alpha1.HostList{},
 	} {
-		if err := u.Objects.List(ctx, list); unlessUndefined(err) != nil {
+		if err := unlessUndefined(u.Objects.List(ctx, list)); err != nil {
 			return fmt.Errorf("list %ss: %w", kind, err)
 		}
 		items, err := meta.ExtractList(list)

@@ -121,7 +121,7 @@ func (u *Uninstall) held(ctx context.Context) (map[types.NamespacedName]coordina
 	found := map[types.NamespacedName]coordinationv1.Lease{}
 	for _, name := range u.Leases {
 		var lease coordinationv1.Lease
-		if err := u.Objects.Get(ctx, name, &lease); client.IgnoreNotFound(err) != nil {
+		if err := client.IgnoreNotFound(u.Objects.Get(ctx, name, &lease)); err != nil {
 			return nil, fmt.Errorf("read lease %s: %w", name, err)
 		}
 		if h := lease.Spec.HolderIdentity; h != nil && *h != "" {
