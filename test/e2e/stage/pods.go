@@ -186,9 +186,12 @@ func Condition(p *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition
 }
 
 // Events are the events on a pod, each as "Reason: message".
-func (s *Stage) Events(p *corev1.Pod) ([]string, error) {
-	list, err := s.Plane.Client.CoreV1().Events(p.Namespace).List(s.Ctx,
-		metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(p.UID)})
+func (s *Stage) Events(p *corev1.Pod) ([]string, error) { return s.EventsOn(p.Namespace, p.UID) }
+
+// EventsOn are the events in a namespace, or in all of them, on the object with this UID.
+func (s *Stage) EventsOn(namespace string, uid types.UID) ([]string, error) {
+	list, err := s.Plane.Client.CoreV1().Events(namespace).List(s.Ctx,
+		metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(uid)})
 	if err != nil {
 		return nil, err
 	}

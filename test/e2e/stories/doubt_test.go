@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/test/e2e/stage"
@@ -76,16 +73,12 @@ func (l *liar) half(w http.ResponseWriter, r *http.Request) {
 func TestABackendInDoubtLosesNobodyAMachine(t *testing.T) {
 	s := stage.New(t, kit)
 	s.Backend("--delete-time=500ms")
-	target, err := url.Parse(s.Sim.Service.URL)
-	require.NoError(t, err)
-	l := &liar{honest: httputil.NewSingleHostReverseProxy(target)}
+	l := &liar{}
 	l.tells.Store(truth)
-	front := httptest.NewServer(l)
-	t.Cleanup(func() { _ = front.Config.Close() })
-	var p v1alpha1.Provider
-	require.NoError(t, s.Plane.Objects.Get(s.Ctx, client.ObjectKey{Name: stage.SimProvider}, &p))
-	p.Spec.Endpoint = front.URL
-	require.NoError(t, s.Plane.Objects.Update(s.Ctx, &p))
+	front(s, func(honest http.Handler) http.Handler {
+		l.honest = honest
+		return l
+	})
 	s.Apply(stage.Pool("doubt", 9, []v1alpha1.Shape{stage.Shape("one-pod", "cpu", "2", "memory", "4Gi")}))
 	s.Place(stage.ReplicaOptions{})
 	pods := s.Create(onePodEach(s, "resident", 4)...)
