@@ -511,4 +511,6 @@ func TestAPersonsWordEndsAClaimWhoseProviderIsGone(t *testing.T) {
 	require.Equal(t, []string{"p-000"}, a.removed)
 	require.True(t, meta.IsStatusConditionTrue(a.claims["p-000"].Status.Conditions, v1alpha1.ConditionReleased), "the slot is free")
 	a.heard("MachineConfirmedGone: machine vm-p-000 is gone, by the word of ann")
+	require.Equal(t, []string{"p-000"}, a.removed, "the word holds for its Node as well")
+	a.heard("Released: the machine is gone")
 }

@@ -269,9 +269,9 @@ func (g *Gate) Node(ctx context.Context, claim *v1alpha1.NodeClaim, m provider.M
 	e := g.evidence(ctx, gate.DeleteNode, claim.Spec.Pool, s)
 	claims, current := g.intent(ctx, &e, claim, gate.DeleteNode, m.Attempt)
 	e.Machine = g.absence(ctx, claim.Spec.Provider, m)
-	if current != nil && !e.Machine.Known() {
+	if current != nil {
 		if by, err := g.Confirmed(ctx, current, m); err == nil && by != "" {
-			e.Machine = gate.Read(gate.Machine{Absent: true, By: by})
+			e.Machine = gate.Read(gate.Machine{Absent: true, ByWordOf: by})
 		}
 	}
 	g.standing(ctx, &e, current, claims)

@@ -24,9 +24,6 @@ func Read[T any](value T) Reading[T] { return Reading[T]{known: true, value: val
 // Unread is a reading that failed.
 func Unread[T any](err error) Reading[T] { return Reading[T]{failed: err.Error()} }
 
-// Known reports whether the reading succeeded.
-func (r Reading[T]) Known() bool { return r.known }
-
 // Evidence is what was read for one act, every part of it past every cache and after the intent was written.
 type Evidence struct {
 	Act     Act
@@ -62,9 +59,9 @@ type Intent struct {
 
 // Machine is a reading of a machine beside what was recorded when it was first proven ours.
 type Machine struct {
-	// Absent says that the provider proved that the claim has no machine; By names the person whose word stands for that.
-	Absent bool
-	By     string
+	// Absent says that the provider proved that the claim has no machine, or that the person ByWordOf gave a word for it that Accept took.
+	Absent   bool
+	ByWordOf string
 	// NeverStarted says that the machine was never switched on for the claim, and that giving it back leaves its power alone.
 	NeverStarted bool
 	// Cluster, ClaimUID and Attempt are the machine's mark.

@@ -180,8 +180,8 @@ func gone(e *Evidence, _ time.Time) (found, not string) {
 	if !e.Machine.value.Absent {
 		return "", "the provider has the machine"
 	}
-	if by := e.Machine.value.By; by != "" {
-		return "by the word of " + by, ""
+	if by := e.Machine.value.ByWordOf; by != "" {
+		return "the machine is gone, by the word of " + by, ""
 	}
 	return "the provider has no machine of the claim", ""
 }

@@ -40,11 +40,19 @@ func newAttacked(t *testing.T, most int32, flags []string, edits ...func(*v1alph
 	return s
 }
 
+// running waits for a pod to run and reads it again.
+func (s *attacked) running(pod *corev1.Pod) *corev1.Pod {
+	s.T.Helper()
+	s.AwaitRunning(soon, pod)
+	got, err := s.Get(pod)
+	require.NoError(s.T, err)
+	return got
+}
+
 // serving is a pod that runs on a machine of its own, and the claim of that.
 func (s *attacked) serving(name string) (*corev1.Pod, v1alpha1.NodeClaim) {
 	s.T.Helper()
-	pod := s.Create(s.Pod(name, stage.Resources("cpu", "1500m")))[0]
-	s.AwaitRunning(soon, pod)
+	pod := s.running(s.Create(s.Pod(name, stage.Resources("cpu", "1500m")))[0])
 	claim := s.AwaitClaims(soon, "kept", 1, v1alpha1.ClaimReady)[0]
 	s.WholeAndPaired()
 	return pod, claim
@@ -398,8 +406,7 @@ func TestM05ANodeThatKeepsItsStartupTaintKeepsItsPods(t *testing.T) {
 	s.Place(stage.ReplicaOptions{})
 	s.Stock()
 	claim := s.AwaitClaims(soon, "kept", 1, v1alpha1.ClaimStarting)[0]
-	pod := s.Create(s.Pod("agent", stage.Resources("cpu", "1"), stage.WithScheduler(corev1.DefaultSchedulerName), stage.WithToleration("")))[0]
-	s.AwaitRunning(soon, pod)
+	pod := s.running(s.Create(s.Pod("agent", stage.Resources("cpu", "1"), stage.WithScheduler(corev1.DefaultSchedulerName), stage.WithToleration("")))[0])
 	s.Hold(soon, "the claim to say why the machine stays", s.untouched(pod), s.blocked(claim, "PodsOnNode", s.Namespace+"/"+pod.Name))
 	require.NoError(t, s.isReady(s.NodeOf(pod).Name)())
 	s.Hold(soon, "some time after that", s.untouched(pod), passed(8*time.Second))
@@ -466,9 +473,8 @@ func TestAPersonsWordEndsAClaimWhoseBackendBurnt(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(bytes.TrimSpace(said)), claim.Status.MachineID)
 	took := s.Await(soon, "the claim and its Node to go", func() error {
-		if _, err := s.claim(claim.Name); !apierrors.IsNotFound(err) {
-			c, _ := s.claim(claim.Name)
-			return fmt.Errorf("it is %s: %s; %+v", c.Status.State, c.Status.Message, c.Status.Conditions)
+		if c, err := s.claim(claim.Name); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is %s: %s; %+v (%v)", c.Status.State, c.Status.Message, c.Status.Conditions, err)
 		}
 		return s.noNodes(claim.Status.NodeName)
 	})
