@@ -1,7 +1,6 @@
 package stories
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -80,10 +79,10 @@ func (s *attacked) kubectl(args ...string) {
 	require.NoError(s.T, err)
 }
 
-// release asks for a claim's machine as Muster does when its node is idle: no pod is evicted.
-func (s *attacked) release(claim string) {
+// release asks for a claim's machine as Muster does when its node is idle, or, with a drain, when it is to be replaced.
+func release(s *stage.Stage, claim, reason string, drain *v1alpha1.Drain) {
 	s.ChangeClaim(claim, func(c *v1alpha1.NodeClaim) {
-		c.Spec.Release = &v1alpha1.Release{Reason: "Idle", Since: metav1.NewMicroTime(time.Now())}
+		c.Spec.Release = &v1alpha1.Release{Reason: reason, Since: metav1.NewMicroTime(time.Now()), Drain: drain}
 	})
 }
 
@@ -275,7 +274,8 @@ func TestM02AHostThatIsRenamedGoesWhenNoPodIsLeftOnEitherOfItsNodes(t *testing.T
 		return err
 	})
 
-	s.release(claim.Name)
+	s.protect()
+	release(s.Stage, claim.Name, "Drifted", &v1alpha1.Drain{Timeout: metav1.Duration{Duration: 10 * time.Minute}})
 	s.Hold(soon, "both Nodes to be closed", s.untouched(before, after), func() error {
 		if err := s.Fenced(old.Name); err != nil {
 			return err
@@ -391,7 +391,7 @@ func TestANodeThatIsMadeAnewWithinSecondsKeepsItsPods(t *testing.T) {
 	require.Len(t, s.Machines(), 1)
 
 	s.Delete(pod)
-	s.release(claim.Name)
+	release(s.Stage, claim.Name, "Idle", nil)
 	s.Await(soon, "the machine to go", s.gone(claim, old.Name))
 }
 
@@ -458,20 +458,22 @@ func TestAPersonsWordEndsAClaimWhoseBackendBurnt(t *testing.T) {
 		}
 		return err
 	})
-	word := []string{"confirm-gone", claim.Name, "--machine=" + claim.Status.MachineID, "--attempt=1", "--user=ann", "--yes",
-		"--kubeconfig=" + s.Plane.AdminKubeconfig}
-	_, err := s.Kit.Muster(s.Ctx, word...)
-	require.ErrorContains(t, err, "node "+claim.Status.NodeName+" is Ready")
+	confirm := func(machine string, flags ...string) error {
+		_, err := s.Kit.Muster(s.Ctx, append([]string{"confirm-gone", claim.Name, "--machine=" + machine, "--attempt=1", "--user=ann",
+			"--kubeconfig=" + s.Plane.AdminKubeconfig}, flags...)...)
+		return err
+	}
+	machine := claim.Status.MachineID
+	require.ErrorContains(t, confirm(machine, "--yes"), "node "+claim.Status.NodeName+" is Ready")
 
-	lie := v1alpha1.ConfirmGoneAnnotation + "=" + claim.Status.MachineID + "/1 bob"
-	s.kubectl("annotate", "nodeclaim", claim.Name, lie)
+	s.kubectl("annotate", "nodeclaim", claim.Name, v1alpha1.ConfirmGoneAnnotation+"="+machine+"/1 bob")
 	s.Hold(soon, "the word of a person who did not look to be refused", s.untouched(), s.blocked(claim, "WordNotTaken", "bob", "is Ready"))
 	s.kubectl("annotate", "nodeclaim", claim.Name, v1alpha1.ConfirmGoneAnnotation+"-")
 
 	loseKubelet(s.Stage, claim.Status.NodeName)
-	said, err := s.Kit.Muster(s.Ctx, word...)
-	require.NoError(t, err)
-	require.Contains(t, string(bytes.TrimSpace(said)), claim.Status.MachineID)
+	require.ErrorContains(t, confirm("other", "--yes"), "the machine of NodeClaim "+claim.Name+" is "+machine)
+	require.ErrorContains(t, confirm(machine), "give --yes when all of this is true")
+	require.NoError(t, confirm(machine, "--yes"))
 	took := s.Await(soon, "the claim and its Node to go", func() error {
 		if c, err := s.claim(claim.Name); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it is %s: %s; %+v (%v)", c.Status.State, c.Status.Message, c.Status.Conditions, err)
@@ -479,6 +481,6 @@ func TestAPersonsWordEndsAClaimWhoseBackendBurnt(t *testing.T) {
 		return s.noNodes(claim.Status.NodeName)
 	})
 	t.Logf("gone %s after the word", took.Round(100*time.Millisecond))
-	require.NoError(t, s.told(claim, "MachineConfirmedGone: machine "+claim.Status.MachineID+" is gone, by the word of ann"))
+	require.NoError(t, s.told(claim, "MachineConfirmedGone: machine "+machine+" is gone, by the word of ann"))
 	require.NoError(t, s.untouched()(), "the backend was never reached")
 }
