@@ -79,10 +79,11 @@ func (s *attacked) kubectl(args ...string) {
 	require.NoError(s.T, err)
 }
 
-// release asks for a claim's machine as Muster does when its node is idle, or, with a drain, when it is to be replaced.
-func release(s *stage.Stage, claim, reason string, drain *v1alpha1.Drain) {
+// release asks for a claim's machine as people do, without a drain: Muster waits for its pods and does not take the release back.
+func release(s *stage.Stage, claim string) {
+	s.T.Helper()
 	s.ChangeClaim(claim, func(c *v1alpha1.NodeClaim) {
-		c.Spec.Release = &v1alpha1.Release{Reason: reason, Since: metav1.NewMicroTime(time.Now()), Drain: drain}
+		c.Spec.Release = &v1alpha1.Release{Reason: "Requested", Since: metav1.NewMicroTime(time.Now())}
 	})
 }
 
@@ -274,8 +275,7 @@ func TestM02AHostThatIsRenamedGoesWhenNoPodIsLeftOnEitherOfItsNodes(t *testing.T
 		return err
 	})
 
-	s.protect()
-	release(s.Stage, claim.Name, "Drifted", &v1alpha1.Drain{Timeout: metav1.Duration{Duration: 10 * time.Minute}})
+	release(s.Stage, claim.Name)
 	s.Hold(soon, "both Nodes to be closed", s.untouched(before, after), func() error {
 		if err := s.Fenced(old.Name); err != nil {
 			return err
@@ -391,7 +391,7 @@ func TestANodeThatIsMadeAnewWithinSecondsKeepsItsPods(t *testing.T) {
 	require.Len(t, s.Machines(), 1)
 
 	s.Delete(pod)
-	release(s.Stage, claim.Name, "Idle", nil)
+	release(s.Stage, claim.Name)
 	s.Await(soon, "the machine to go", s.gone(claim, old.Name))
 }
 

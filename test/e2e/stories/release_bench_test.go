@@ -31,7 +31,7 @@ func BenchmarkRelease(b *testing.B) {
 		var begun []time.Time
 		for i, c := range claims {
 			begun = append(begun, time.Now())
-			release(s, c.Name, "Idle", nil)
+			release(s, c.Name)
 			took = append(took, s.Await(soon, "the claim to be gone", func() error {
 				left, err := s.Claims("bench")
 				if err == nil && len(left) != machines-1-i {
