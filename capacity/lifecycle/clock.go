@@ -15,9 +15,6 @@ func (s *step) from(t time.Time) time.Time {
 	if t.Before(s.o.Term) {
 		return s.o.Term
 	}
-	if t.After(s.now) {
-		return s.now
-	}
 	return t
 }
 
