@@ -2,8 +2,12 @@ package control
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity/reaper"
 )
 
 // Definitions reads CustomResourceDefinitions past every cache.
@@ -23,4 +27,34 @@ func (r *Claims) held(ctx context.Context, claim *v1alpha1.NodeClaim) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// poolHeldAgain is how soon pools whose deletion is held are looked at again.
+const poolHeldAgain = 30 * time.Second
+
+// hold leaves out of a decision the releases that are asked for because a pool is being deleted, where it is, or may be, only
+// because its definition is. What the pools' conditions say of their claims says so.
+func (r *Reaper) hold(ctx context.Context, d reaper.Decision) reaper.Decision {
+	deleted := func(release reaper.Release) bool { return release.Reason == reaper.PoolDeleted }
+	if r.Definitions == nil || !slices.ContainsFunc(d.Release, deleted) && !slices.ContainsFunc(d.Cancel, deleted) {
+		return d
+	}
+	err := r.Definitions.DefinitionStands(ctx, v1alpha1.PoolDefinition)
+	if err == nil {
+		return d
+	}
+	d.Details = maps.Clone(d.Details)
+	if d.Details == nil {
+		d.Details = map[string]string{}
+	}
+	for _, release := range slices.Concat(d.Release, d.Cancel) {
+		if deleted(release) {
+			d.Details[release.Claim.Name] = "kept: " + err.Error()
+		}
+	}
+	d.Release = slices.DeleteFunc(slices.Clone(d.Release), deleted)
+	d.Cancel = slices.DeleteFunc(slices.Clone(d.Cancel), deleted)
+	d.Next = shortest(d.Next, poolHeldAgain)
+	r.Log.Warn("pools are being deleted with their definition: their nodes are kept", "error", err)
+	return d
 }

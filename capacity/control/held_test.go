@@ -60,3 +60,32 @@ func TestADeletedClaimIsDrainedOnlyWhereItsDefinitionStands(t *testing.T) {
 	require.Positive(t, d.evicts)
 	require.True(t, slices.ContainsFunc(d.events, func(e string) bool { return strings.Contains(e, "Closing") }), "%v", d.events)
 }
+
+// A pool that is deleted drains its nodes, unless it is deleted only because its definition is. The condition says so.
+func TestAPoolThatIsDeletedWithItsDefinitionKeepsItsNodes(t *testing.T) {
+	h := newHeld(t)
+	read := &definitions{err: errors.New("CustomResourceDefinition nodepools.muster.sh is being deleted")}
+	h.reaper.Definitions = read
+	h.pool(2, v1alpha1.PoolFinalizer)
+	launching := h.live.Claim("std-001").DeepCopy()
+	launching.ResourceVersion, launching.Status = h.next(), v1alpha1.NodeClaimStatus{State: v1alpha1.ClaimLaunching}
+	h.live.SetClaim(launching)
+	h.reaper.Tick(t.Context(), h.now)
+	require.Empty(t, read.asked, "only of a pool that is being deleted")
+	h.ends(nil)
+	for i := range 3 {
+		next := h.reaper.Tick(t.Context(), h.now.Add(time.Duration(i)*time.Minute))
+		require.Positive(t, next)
+		require.LessOrEqual(t, next, time.Minute)
+	}
+	for _, name := range []string{"std-000", "std-001"} {
+		require.Nil(t, h.live.Claim(name).Spec.Release, name)
+	}
+	require.Equal(t, v1alpha1.PoolDefinition, read.asked[0])
+	require.Contains(t, h.told(), "std-000: PoolDeleted (kept: CustomResourceDefinition nodepools.muster.sh is being deleted)")
+
+	read.err = nil
+	h.reaper.Tick(t.Context(), h.now.Add(3*time.Minute))
+	require.Equal(t, "PoolDeleted", h.live.Claim("std-000").Spec.Release.Reason)
+	require.Equal(t, "PoolDeleted", h.live.Claim("std-001").Spec.Release.Reason)
+}

@@ -21,6 +21,8 @@ type Reaper struct {
 	Log  *slog.Logger
 	// Decide is reaper.Decide, or a rule to compare it with.
 	Decide func(*capacity.View, reaper.Memory, time.Time) reaper.Decision
+	// Definitions says whether the pools' definition is being deleted; a nil one means that it never is.
+	Definitions Definitions
 	// Observe, where given, is told every decision and what it was made of.
 	Observe func(*capacity.View, reaper.Decision)
 
@@ -41,6 +43,7 @@ func (r *Reaper) Tick(ctx context.Context, now time.Time) time.Duration {
 			d.Next = shortest(d.Next, freezeAgain)
 		}
 	}
+	d = r.hold(ctx, d)
 	if r.Observe != nil {
 		r.Observe(v, d)
 	}

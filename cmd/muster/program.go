@@ -133,7 +133,7 @@ func newLoops(p *program, cluster *kube.Cluster) *control.Loops {
 		p.recordJudgement(j)
 	}}
 	preemptor := newPreemptor(p, cluster, teller, gate)
-	release := &control.Reaper{Live: p.live, Kube: cluster, Log: p.log, Decide: reaper.Decide, Observe: p.verdicts.hear}
+	release := &control.Reaper{Live: p.live, Kube: cluster, Log: p.log, Decide: reaper.Decide, Definitions: cluster, Observe: p.verdicts.hear}
 	return &control.Loops{
 		Live: p.live, Log: p.log, Clock: p.clock, Workers: 16, Teller: teller, Preemptor: preemptor,
 		Claims: &control.Claims{

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -68,16 +69,14 @@ func (u *Uninstall) drained(ctx context.Context) error {
 	}
 }
 
-// deletePools deletes the pools that are not being deleted, and returns the names of those that there are.
-func (u *Uninstall) deletePools(ctx context.Context) ([]string, error) {
+// deletePools deletes the pools that are not being deleted, and returns those that there are.
+func (u *Uninstall) deletePools(ctx context.Context) ([]v1alpha1.NodePool, error) {
 	var list v1alpha1.NodePoolList
 	if err := unlessUndefined(u.Objects.List(ctx, &list)); err != nil {
 		return nil, fmt.Errorf("list NodePools: %w", err)
 	}
-	var names []string
 	for i := range list.Items {
 		p := &list.Items[i]
-		names = append(names, p.Name)
 		if p.DeletionTimestamp != nil {
 			continue
 		}
@@ -87,11 +86,11 @@ func (u *Uninstall) deletePools(ctx context.Context) ([]string, error) {
 			return nil, again(err)
 		}
 	}
-	return names, nil
+	return list.Items, nil
 }
 
 // deleteClaims deletes the claims whose pool is gone, and returns all claims. A pool that is there releases its own.
-func (u *Uninstall) deleteClaims(ctx context.Context, pools []string) ([]*v1alpha1.NodeClaim, error) {
+func (u *Uninstall) deleteClaims(ctx context.Context, pools []v1alpha1.NodePool) ([]*v1alpha1.NodeClaim, error) {
 	claims, err := u.claims(ctx)
 	if err != nil {
 		return nil, err
@@ -104,7 +103,7 @@ func (u *Uninstall) deleteClaims(ctx context.Context, pools []string) ([]*v1alph
 			u.say("would have Muster drain and release claim %s (node %q, %s)", c.Name, c.Status.NodeName, c.Status.State)
 			continue
 		}
-		if slices.Contains(pools, c.Spec.Pool) {
+		if slices.ContainsFunc(pools, func(p v1alpha1.NodePool) bool { return p.Name == c.Spec.Pool }) {
 			continue
 		}
 		if err := u.change(func() error {
@@ -116,9 +115,14 @@ func (u *Uninstall) deleteClaims(ctx context.Context, pools []string) ([]*v1alph
 	return claims, nil
 }
 
-// progress is what is left, one claim a line.
-func progress(pools []string, claims []*v1alpha1.NodeClaim) string {
+// progress is what is left: what each pool says of its end, and one claim a line.
+func progress(pools []v1alpha1.NodePool, claims []*v1alpha1.NodeClaim) string {
 	lines := []string{fmt.Sprintf("left: %d claims, %d pools", len(claims), len(pools))}
+	for i := range pools {
+		if why := meta.FindStatusCondition(pools[i].Status.Conditions, v1alpha1.ConditionDeleting); why != nil {
+			lines = append(lines, fmt.Sprintf("  pool %s: %s", pools[i].Name, why.Message))
+		}
+	}
 	for _, c := range claims {
 		lines = append(lines, fmt.Sprintf("  %s %s: %s", c.Name, c.Status.State, c.Status.Message))
 	}

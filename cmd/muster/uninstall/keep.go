@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -33,6 +34,9 @@ func (u *Uninstall) Keep(ctx context.Context) error {
 		return err
 	}
 	if err := u.openNodes(ctx, claims); err != nil {
+		return err
+	}
+	if err := u.recordMachines(ctx, claims); err != nil {
 		return err
 	}
 	for _, c := range claims {
@@ -105,6 +109,35 @@ func opened(node *corev1.Node) string {
 		return " and open it"
 	}
 	return ""
+}
+
+// recordMachines lists the machines in their Providers as the user's. Where Providers outlive the claims, a Muster that is started
+// again touches none of them.
+func (u *Uninstall) recordMachines(ctx context.Context, claims []*v1alpha1.NodeClaim) error {
+	var list v1alpha1.ProviderList
+	if err := unlessUndefined(u.Objects.List(ctx, &list)); err != nil {
+		return fmt.Errorf("list Providers: %w", err)
+	}
+	for i := range list.Items {
+		p := &list.Items[i]
+		before := len(p.Status.KeptMachines)
+		for _, c := range claims {
+			if c.Spec.Provider == p.Name && c.Status.MachineID != "" && !p.Status.Keeps(c.UID) {
+				p.Status.KeptMachines = append(p.Status.KeptMachines, v1alpha1.KeptMachine{
+					ClaimUID: c.UID, Claim: c.Name, ID: c.Status.MachineID, Node: c.Status.NodeName, Since: metav1.Now(),
+				})
+			}
+		}
+		if len(p.Status.KeptMachines) == before {
+			continue
+		}
+		err := u.change(func() error { return u.Objects.Status().Update(ctx, p) },
+			"list %d machines of provider %s as yours", len(p.Status.KeptMachines)-before, p.Name)
+		if err != nil {
+			return again(err)
+		}
+	}
+	return nil
 }
 
 // dropClaim takes a claim away and leaves its machine. A claim never stands deleted with our finalizer on it, which would be the

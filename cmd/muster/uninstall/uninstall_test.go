@@ -34,8 +34,6 @@ var schedulerLease = types.NamespacedName{Namespace: "kube-system", Name: "muste
 
 const (
 	foreignFinalizer = "example.org/other"
-	hostFinalizer    = "muster.sh/host"
-	poolFinalizer    = "muster.sh/pool"
 )
 
 // installed is a cluster with Muster in it, stopped, in the middle of its work: a claim whose node drains, one that is ready, one
@@ -71,7 +69,7 @@ func installed() []client.Object {
 	lateClaim := claim("p-003", v1alpha1.ClaimJoining, "late")
 	lateClaim.Status.NodeName = ""
 	pool, host, prov := &v1alpha1.NodePool{ObjectMeta: named("p")}, &v1alpha1.Host{ObjectMeta: named("h")}, &v1alpha1.Provider{ObjectMeta: named("px")}
-	pool.Finalizers, host.Finalizers = []string{poolFinalizer}, []string{hostFinalizer, foreignFinalizer}
+	pool.Finalizers, host.Finalizers = []string{v1alpha1.PoolFinalizer}, []string{v1alpha1.HostFinalizer, foreignFinalizer}
 	policy, binding := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: named("muster-removal")}, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: named("muster-removal")}
 	policy.Finalizers, binding.Finalizers = []string{v1alpha1.RemovalFinalizer}, []string{v1alpha1.RemovalFinalizer}
 	holder, seconds := "host_uid", int32(15)
@@ -99,7 +97,7 @@ func newCluster(t *testing.T, funcs interceptor.Funcs, more ...client.Object) *c
 	require.NoError(t, err)
 	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
 	return &cluster{t: t, WithWatch: fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(installed(), more...)...).
-		WithInterceptorFuncs(funcs).Build()}
+		WithStatusSubresource(&v1alpha1.Provider{}).WithInterceptorFuncs(funcs).Build()}
 }
 
 func (c *cluster) uninstall(do bool) *uninstall.Uninstall {
@@ -139,7 +137,11 @@ func (c *cluster) kept() {
 	var (
 		pool v1alpha1.NodePool
 		host v1alpha1.Host
+		prov v1alpha1.Provider
 	)
+	c.read(&prov, "px")
+	require.Len(c.t, prov.Status.KeptMachines, 3)
+	require.True(c.t, prov.Status.Keeps("uid-p-000") && prov.Status.Keeps("uid-p-001"))
 	c.read(&pool, "p")
 	require.Empty(c.t, pool.Finalizers)
 	c.read(&host, "h")
@@ -198,6 +200,10 @@ func TestWithoutYesNothingIsWritten(t *testing.T) {
 			writes++
 			return nil
 		},
+		SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
+			writes++
+			return nil
+		},
 	}
 	c := newCluster(t, count)
 	require.NoError(t, c.uninstall(false).Keep(t.Context()))
@@ -228,6 +234,9 @@ func TestKeepIsEndedAnywhereAndRunAgain(t *testing.T) {
 			c := newCluster(t, interceptor.Funcs{
 				Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 					return allow(func() error { return c.Patch(ctx, o, p, opts...) })
+				},
+				SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+					return allow(func() error { return c.SubResource(sub).Update(ctx, o, opts...) })
 				},
 				Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 					require.NotContains(t, o.GetFinalizers(), v1alpha1.ClaimFinalizer)
@@ -406,6 +415,7 @@ func TestDrainNeedsAMusterThatLeads(t *testing.T) {
 // without one are deleted; the rest is allowed when the last is gone.
 func TestDrainWaitsForEveryClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		deleting := metav1.Condition{Type: v1alpha1.ConditionDeleting, Message: "0 of 4 nodes released; waiting for p-000", Status: metav1.ConditionTrue}
 		alone := &v1alpha1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "gone-000", UID: "g", Finalizers: []string{v1alpha1.ClaimFinalizer}}}
 		alone.Spec.Pool = "gone"
 		var deleted []string
@@ -415,6 +425,10 @@ func TestDrainWaitsForEveryClaim(t *testing.T) {
 				return c.Delete(ctx, o, opts...)
 			},
 		}, alone)
+		var pool v1alpha1.NodePool
+		c.read(&pool, "p")
+		meta.SetStatusCondition(&pool.Status.Conditions, deleting)
+		require.NoError(t, c.Update(t.Context(), &pool))
 		c.renews(2 * time.Second)
 		go func() {
 			for range 5 {
@@ -432,7 +446,7 @@ func TestDrainWaitsForEveryClaim(t *testing.T) {
 		c.allowed("true")
 		require.Equal(t, []string{"*v1alpha1.NodePool p", "*v1alpha1.NodeClaim gone-000"}, deleted[:2])
 		require.Contains(t, c.out.String(), "left: 5 claims, 1 pools\n")
-		var pool v1alpha1.NodePool
+		require.Contains(t, c.out.String(), "  pool p: 0 of 4 nodes released; waiting for p-000\n")
 		require.True(t, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Name: "p"}, &pool)), "its finalizer is off")
 	})
 }
