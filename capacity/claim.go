@@ -11,6 +11,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/amount"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // Claim is a NodeClaim in a View, with the node it is or will be.
@@ -110,7 +111,7 @@ func NodeOfClaim(c *v1alpha1.NodeClaim, daemons []*Daemon) *Node {
 	n := &Node{
 		Name: c.Name, Pool: c.Spec.Pool, Claim: c.Name, Stage: Starting,
 		Object: &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: c.Name, Labels: promisedLabels(c)},
+			ObjectMeta: metav1.ObjectMeta{Name: identity.NodeName(c), Labels: promisedLabels(c)},
 			Spec:       corev1.NodeSpec{Taints: c.Spec.Taints},
 		},
 		Allocatable: Promised(c),
@@ -126,7 +127,7 @@ func NodeOfClaim(c *v1alpha1.NodeClaim, daemons []*Daemon) *Node {
 // there, so it promises nothing.
 func promisedLabels(c *v1alpha1.NodeClaim) map[string]string {
 	labels := map[string]string{
-		corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", corev1.LabelHostname: c.Name,
+		corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", corev1.LabelHostname: identity.NodeName(c),
 	}
 	for k, v := range c.Spec.Labels {
 		if strings.Contains(v, "{{") {

@@ -11,6 +11,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity/amount"
 	"github.com/muster-sh/muster/capacity/internal/object"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 func TestTheClaimOfANode(t *testing.T) {
@@ -33,7 +34,7 @@ func TestTheClaimOfANode(t *testing.T) {
 		"by provider id":                       {node("sim://1", ""), claims{claim("a", "x", "sim://1", ""), claim("b", "n", "", "")}, "a"},
 		"by system UUID before the name":       {node("", "U-1"), claims{claim("a", "x", "", "u-1"), claim("b", "n", "", "")}, "a"},
 		"by the name that registered":          {node("", ""), claims{claim("a", "n", "sim://1", "u-1")}, "a"},
-		"by its own name before registering":   {node("", ""), claims{claim("n", "", "", "")}, "n"},
+		"never by the slot's name":             {node("", ""), claims{claim("n", "", "", "")}, ""},
 		"never of another provider id":         {node("sim://2", "u-1"), claims{claim("a", "n", "sim://1", "u-1")}, ""},
 		"never by name with another UUID":      {node("", "u-2"), claims{claim("a", "n", "", "u-1")}, ""},
 		"two with one provider id: none":       {node("sim://1", ""), claims{claim("a", "n", "sim://1", ""), claim("b", "x", "sim://1", "")}, ""},
@@ -59,6 +60,12 @@ func TestTheClaimOfANode(t *testing.T) {
 			}
 		})
 	}
+	t.Run("by the name that it is to have before it registers", func(t *testing.T) {
+		s, c := newScene(), claim("a", "", "", "")
+		s.SetClaim(c)
+		s.nodes(object.Node(identity.MadeNodeName("a", c.UID, 1), "cpu", "4"))
+		require.Equal(t, "a", s.node(identity.NodeName(c)).Claim)
+	})
 	t.Run("a claim that loses its rival gets the node", func(t *testing.T) {
 		s := newScene()
 		s.nodes(node("sim://1", ""))

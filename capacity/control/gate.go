@@ -182,11 +182,8 @@ func (g *Gate) standing(ctx context.Context, e *gate.Evidence, c *v1alpha1.NodeC
 		return
 	}
 	var names []string
-	if n := c.Status.NodeName; n != "" && !known(nodes, n) {
+	if n := identity.NodeName(c); !known(nodes, n) {
 		names = append(names, n)
-	}
-	if !known(nodes, c.Name) && c.Status.NodeName == "" {
-		names = append(names, c.Name)
 	}
 	g.bound(ctx, e, found, names)
 }

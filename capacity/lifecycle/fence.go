@@ -28,7 +28,7 @@ func MatchMachine(m provider.Machine, node *corev1.Node) identity.How {
 // ClaimOfMachine is the claim that a machine without one says it had.
 func ClaimOfMachine(m provider.Machine) *v1alpha1.NodeClaim {
 	c := &v1alpha1.NodeClaim{}
-	c.Name, c.UID = m.Claim, m.ClaimUID
+	c.Name, c.UID, c.Status.Attempts = m.Claim, m.ClaimUID, m.Attempt
 	c.Status.ProviderID, c.Status.SystemUUID, c.Status.NodeName = m.ProviderID, m.SystemUUID, m.NodeName
 	return c
 }

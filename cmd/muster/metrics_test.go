@@ -26,7 +26,7 @@ func TestMetricsTellOfOpenCircuitsAndReservedRoom(t *testing.T) {
 	live.SetPool(pool)
 	live.SetPool(&v1alpha1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "sound"}})
 	claim := &v1alpha1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "sound-000", UID: "c"}}
-	claim.Spec.Pool, claim.Status.State = "sound", v1alpha1.ClaimReady
+	claim.Spec.Pool, claim.Status.State, claim.Status.NodeName = "sound", v1alpha1.ClaimReady, "sound-000"
 	claim.Spec.Reserved = []v1alpha1.PodReference{{Namespace: "default", Name: "awaited", UID: "awaited"}}
 	live.SetClaim(claim)
 	live.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "sound-000"}, Status: corev1.NodeStatus{

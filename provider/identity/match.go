@@ -48,14 +48,6 @@ func put(m map[string][]*v1alpha1.NodeClaim, key string, c *v1alpha1.NodeClaim) 
 	}
 }
 
-// NodeName is the name of the Node that registered for a claim, before that the claim's own.
-func NodeName(c *v1alpha1.NodeClaim) string {
-	if c.Status.NodeName != "" {
-		return c.Status.NodeName
-	}
-	return c.Name
-}
-
 // Match returns the claim of a Node, nil when there is none or when more than one fits. Provider ID comes before system
 // UUID, and that before the name. A weaker likeness counts only where nothing stronger speaks against it.
 func (x *Index) Match(node *corev1.Node) (*v1alpha1.NodeClaim, How) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // clone chooses a template and a host and asks for the clone.
@@ -24,7 +25,7 @@ func (p *Provider) clone(ctx context.Context, op string, v *view, vmid int, r pr
 		return provider.Machine{}, err
 	}
 	m := p.markFor(r, stageCloned)
-	options := &pve.VirtualMachineCloneOptions{NewID: vmid, Name: nameOf(r.Claim, r.Attempt), Description: m.note(spec.Description),
+	options := &pve.VirtualMachineCloneOptions{NewID: vmid, Name: m.name(), Description: m.note(spec.Description),
 		Pool: p.spec.Pool}
 	if spec.Clone == "Full" {
 		options.Full, options.Storage = true, spec.Storage
@@ -40,7 +41,7 @@ func (p *Provider) clone(ctx context.Context, op string, v *view, vmid int, r pr
 
 func (p *Provider) markFor(r provider.Request, s stage) mark {
 	return mark{Provider: p.config.Name, Cluster: r.Cluster, Claim: r.Claim, UID: r.ClaimUID, Attempt: r.Attempt, Pool: r.Pool, Shape: r.Shape,
-		Keep: r.Keep, Stage: s}
+		Keep: r.Keep, Stage: s, Node: identity.MadeNodeName(r.Claim, r.ClaimUID, r.Attempt)}
 }
 
 // order asks for the task that makes a machine, and remembers what became of the call.

@@ -118,7 +118,7 @@ func settings(spec *v1alpha1.Proxmox, m mark, vmid int, r provider.Request, c *v
 		return nil, err
 	}
 	s := map[string]any{
-		"name": nameOf(r.Claim, r.Attempt), "cores": cores, "sockets": 1, "memory": strconv.FormatInt(megabytes, 10),
+		"name": m.name(), "cores": cores, "sockets": 1, "memory": strconv.FormatInt(megabytes, 10),
 		"description": m.note(spec.Description), "tags": marks(c, spec.Tags, tagOf(m.UID)),
 		"smbios1": c.withUUID(uuidOf(m.UID, m.Attempt)),
 	}

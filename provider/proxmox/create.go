@@ -12,6 +12,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
 	"github.com/muster-sh/muster/provider/dial"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // Create first reserves a number; called with it, it clones, configures and starts, one step a call.
@@ -104,7 +105,7 @@ func (p *Provider) proceed(ctx context.Context, r provider.Request, f *found, sp
 		}
 		return p.machine(f), nil
 	}
-	if why := f.mark.identity(f.config); why != "" {
+	if why := f.mark.speaksAgainst(f.config); why != "" {
 		return provider.Machine{}, notOurs(f, why)
 	}
 	if f.mark.seeded() && f.config.driveOf(f.mark.Seed) == "" {
@@ -123,7 +124,7 @@ func (p *Provider) proceed(ctx context.Context, r provider.Request, f *found, sp
 // configure writes the whole configuration, with the identity that counts from now on.
 func (p *Provider) configure(ctx context.Context, r provider.Request, f *found, spec *v1alpha1.Proxmox) error {
 	m := f.mark.withSeed(spec.Join)
-	m.Stage = stageMade
+	m.Node, m.Stage = identity.MadeNodeName(m.Claim, m.UID, m.Attempt), stageMade
 	s, err := settings(spec, m, f.row.vmid(), r, f.config)
 	if err != nil {
 		return err
@@ -134,7 +135,7 @@ func (p *Provider) configure(ctx context.Context, r provider.Request, f *found, 
 		return upid{}, p.client.put(ctx, op, qemu(f.row.Node, f.row.vmid())+"/config", s)
 	})
 	if err == nil {
-		f.mark.Seed, f.mark.Token = m.Seed, m.Token
+		f.mark.Seed, f.mark.Token, f.mark.Node = m.Seed, m.Token, m.Node
 	}
 	return err
 }
@@ -145,7 +146,7 @@ func (p *Provider) wake(ctx context.Context, r provider.Request, at *row, spec *
 	if err != nil {
 		return provider.Machine{}, err
 	}
-	if f.mark.Stage != stageKept || f.mark.Cluster != r.Cluster || f.status != "stopped" || f.mark.identity(f.config) != "" {
+	if f.mark.Stage != stageKept || f.mark.Cluster != r.Cluster || f.status != "stopped" || f.mark.speaksAgainst(f.config) != "" {
 		return provider.Machine{}, &provider.Error{Op: "wake VM " + string(r.ID), Kind: provider.ErrBusy,
 			Err: fmt.Errorf("it is not a kept machine any more")}
 	}

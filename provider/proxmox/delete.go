@@ -45,7 +45,7 @@ func (p *Provider) Delete(ctx context.Context, m provider.Machine, proof gate.Pr
 
 // mayTouch compares everything: the number, the claim, the attempt, the notes, the tags and the SMBIOS UUID.
 func (p *Provider) mayTouch(op string, m provider.Machine, f *found) error {
-	why := f.mark.identity(f.config)
+	why := f.mark.speaksAgainst(f.config)
 	switch {
 	case string(m.ID) != "" && string(m.ID) != strconv.Itoa(f.row.vmid()):
 		why = fmt.Sprintf("the claim's machine is VM %d", f.row.vmid())

@@ -15,7 +15,7 @@ func (p *Provider) joined(ctx context.Context, op string, r provider.Request, f 
 	if f.mark.Attempt != r.Attempt {
 		return provider.Machine{}, &provider.Error{Op: op, Kind: provider.ErrRefused, Err: fmt.Errorf("the machine is of attempt %d", f.mark.Attempt)}
 	}
-	if why := f.mark.identity(f.config); why != "" {
+	if why := f.mark.speaksAgainst(f.config); why != "" {
 		return provider.Machine{}, notOurs(f, why)
 	}
 	if err := p.discard(ctx, f); err != nil {

@@ -147,7 +147,7 @@ func identityOf(f *found) v1alpha1.MachineIdentity {
 	switch {
 	case f.mark.Stage == stageKept:
 	case f.config == nil, f.mark.Stage == stageCloned:
-		id.Name, id.SystemUUID = nameOf(f.mark.Claim, f.mark.Attempt), uuidOf(f.mark.UID, f.mark.Attempt)
+		id.Name, id.SystemUUID = f.mark.name(), uuidOf(f.mark.UID, f.mark.Attempt)
 	default:
 		id.Name, id.SystemUUID = f.config.all["name"], f.config.smbiosUUID()
 	}
@@ -159,7 +159,7 @@ func (p *Provider) machine(f *found) provider.Machine {
 	return provider.Machine{
 		ID: provider.ID(strconv.Itoa(f.row.vmid())), Claim: f.mark.Claim, ClaimUID: f.mark.UID, Attempt: f.mark.Attempt, Cluster: f.mark.Cluster,
 		State: p.state(f), ProviderID: fmt.Sprintf("proxmox://%s/%d", p.spec.Region, f.row.vmid()),
-		SystemUUID: uuidOf(f.mark.UID, f.mark.Attempt), NodeName: nameOf(f.mark.Claim, f.mark.Attempt),
+		SystemUUID: uuidOf(f.mark.UID, f.mark.Attempt), NodeName: f.mark.name(),
 		Identity: identityOf(f), On: f.status == "running",
 		Host: f.row.Node, Zone: f.row.Node, Message: f.failed, Seeded: f.mark.seeded(),
 	}

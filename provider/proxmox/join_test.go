@@ -93,9 +93,9 @@ func TestAMachineJoinsWithWhatIsTakenAwayThen(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, expires.Sub(r.now()), 20*time.Minute)
 	content := string(r.cluster.Volumes()[" "+image])
-	require.Contains(t, content, "hostname: std-001\n")
+	require.Contains(t, content, "hostname: "+m.NodeName+"\n")
 	require.Contains(t, content, "--token "+token+" --node-labels=vmid="+string(m.ID)+",host="+m.Host+"]")
-	require.Contains(t, content, "instance-id: "+m.SystemUUID+"\nlocal-hostname: std-001\n")
+	require.Contains(t, content, "instance-id: "+m.SystemUUID+"\nlocal-hostname: "+m.NodeName+"\n")
 	for _, value := range vm.Config {
 		require.NotContains(t, value, tokens[0].StringData["token-secret"])
 	}
@@ -178,7 +178,7 @@ func TestAKeptMachineHasNothingToJoinWith(t *testing.T) {
 	again := boot(t, r, p, &second)
 	require.Equal(t, m.ID, again.ID)
 	require.True(t, again.Seeded)
-	require.Contains(t, string(r.cluster.Volumes()[" iso:iso/muster-"+again.SystemUUID+".iso"]), "hostname: std-002")
+	require.Contains(t, string(r.cluster.Volumes()[" iso:iso/muster-"+again.SystemUUID+".iso"]), "hostname: "+again.NodeName)
 	join(t, r, p, second)
 	r.requireClean(t)
 }
@@ -314,7 +314,7 @@ func TestImagesOfIgnitionAndTalos(t *testing.T) {
 		req := request(1)
 		m := boot(t, r, always(r.provider(t)), &req)
 		require.Empty(t, r.tokens(t), "nobody asked for one")
-		want := strings.ReplaceAll(userData, "{{.Node}}", "std-001")
+		want := strings.ReplaceAll(userData, "{{.Node}}", m.NodeName)
 		require.Contains(t, string(r.cluster.Volumes()[fmt.Sprintf(" iso:iso/muster-%s.iso", m.SystemUUID)]), want)
 		join(t, r, always(r.provider(t)), req)
 		r.requireClean(t)

@@ -17,6 +17,7 @@ import (
 	"github.com/muster-sh/muster/provider"
 	"github.com/muster-sh/muster/provider/gate"
 	"github.com/muster-sh/muster/provider/gate/gatetest"
+	"github.com/muster-sh/muster/provider/identity"
 	"github.com/muster-sh/muster/provider/proxmox"
 	"github.com/muster-sh/muster/provider/proxmox/pvesim"
 )
@@ -87,7 +88,7 @@ func TestAMachineIsWhatWasAskedFor(t *testing.T) {
 	vm, _ := r.cluster.VM(id)
 	require.Equal(t, 1, vm.Starts)
 	require.Equal(t, pool, vm.Pool)
-	for name, want := range map[string]string{"name": "std-001", "cores": "4", "memory": "8192", "cpu": "x86-64-v3", "balloon": "0", "ciuser": "core",
+	for name, want := range map[string]string{"name": m.NodeName, "cores": "4", "memory": "8192", "cpu": "x86-64-v3", "balloon": "0", "ciuser": "core",
 		"ipconfig0": "ip=dhcp", "sshkeys": "ssh-ed25519%20AAAA%2Bb%2Fc%3D%20me%40home", "scsi0": "local-lvm:vm-disk-0,size=40960M"} {
 		require.Equal(t, want, vm.Config[name], name)
 	}
@@ -97,7 +98,7 @@ func TestAMachineIsWhatWasAskedFor(t *testing.T) {
 	require.Contains(t, vm.Config["tags"], "prod")
 	require.True(t, strings.HasPrefix(vm.Config["description"], "worker\n"))
 	require.Equal(t, "proxmox://home/"+string(m.ID), m.ProviderID)
-	require.Equal(t, "std-001", m.NodeName)
+	require.Equal(t, identity.MadeNodeName("std-001", m.ClaimUID, 1), m.NodeName)
 	require.Equal(t, m.Host, m.Zone)
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // What a machine of ours carries. The tag of its claim is in every listing; notes and SMBIOS are in the VM's configuration
@@ -40,6 +42,8 @@ type mark struct {
 	Shape    string    `json:"shape"`
 	Keep     bool      `json:"keep,omitempty"`
 	Stage    stage     `json:"stage"`
+	// Node is the VM's name, and so its node's; marks older than that have none.
+	Node string `json:"node,omitempty"`
 	// Seed is the volume that the machine joins with, and Token the public part of its token: written before they are made,
 	// and taken out when they are proven gone.
 	Seed  string `json:"seed,omitempty"`
@@ -102,16 +106,22 @@ func uuidOf(claim types.UID, attempt int32) string {
 
 func tagOf(claim types.UID) string { return tagPrefix + uuidOf(claim, 0) }
 
-// nameOf is the VM's name, and so its node's.
-func nameOf(claim string, attempt int32) string {
-	if attempt <= 1 {
-		return claim
+// name is the VM's name, and so its node's. A VM whose mark is older than names with a hash keeps the name it was made with; a clone
+// gets the present one with its configuration.
+func (m mark) name() string {
+	switch {
+	case m.Node != "":
+		return m.Node
+	case m.Stage != stageMade:
+		return identity.MadeNodeName(m.Claim, m.UID, m.Attempt)
+	case m.Attempt <= 1:
+		return m.Claim
 	}
-	return fmt.Sprintf("%s-%d", claim, attempt)
+	return fmt.Sprintf("%s-%d", m.Claim, m.Attempt)
 }
 
-// identity compares everything that a VM carries with what this mark promises; empty means that it is what it says.
-func (m mark) identity(c *vmConfig) string {
+// speaksAgainst compares everything that a VM carries with what this mark promises; empty means that it is what it says.
+func (m mark) speaksAgainst(c *vmConfig) string {
 	if m.Stage == stageCloned {
 		return "" // the clone wrote the notes; the rest comes before the first start
 	}
@@ -127,6 +137,8 @@ func (m mark) identity(c *vmConfig) string {
 		return "the claim's tag is missing"
 	case !strings.EqualFold(c.smbiosUUID(), uuidOf(m.UID, m.Attempt)):
 		return "the SMBIOS UUID is another one"
+	case c.all["name"] != m.name():
+		return fmt.Sprintf("its name is %q, not %q", c.all["name"], m.name())
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // Machine is one simulated machine.
@@ -63,16 +64,6 @@ func NewCloud(config Config) (*Cloud, error) {
 		names: map[string]types.UID{}, over: map[types.UID]int32{}}, nil
 }
 
-// NodeName is the name of the Node of an attempt: the claim's, and from the second attempt on with the attempt's
-// number, so that what is left of an earlier attempt's Node can never pass for the new one. A slot has three digits, so
-// the name is no other claim's either.
-func NodeName(claim string, attempt int32) string {
-	if attempt <= 1 {
-		return claim
-	}
-	return fmt.Sprintf("%s-%d", claim, attempt)
-}
-
 // Create is provider.Provider.Create at the given time.
 func (c *Cloud) Create(r provider.Request, now time.Time) (provider.Machine, error) {
 	if err := check(r); err != nil {
@@ -92,7 +83,7 @@ func (c *Cloud) Create(r provider.Request, now time.Time) (provider.Machine, err
 	if over := c.over[r.ClaimUID]; r.Attempt <= over {
 		return provider.Machine{}, fmt.Errorf("attempt %d of claim %s is over: %w", r.Attempt, r.Claim, provider.ErrRefused)
 	}
-	if _, taken := c.names[NodeName(r.Claim, r.Attempt)]; taken {
+	if _, taken := c.names[identity.MadeNodeName(r.Claim, r.ClaimUID, r.Attempt)]; taken {
 		return provider.Machine{}, fmt.Errorf("name %s is taken by the machine of another claim: %w", r.Claim, provider.ErrBusy)
 	}
 	fate := c.config.fate(r.ClaimUID, r.Attempt)
@@ -139,7 +130,7 @@ func check(r provider.Request) error {
 }
 
 func (c *Cloud) add(r provider.Request, f fate) *Machine {
-	name := NodeName(r.Claim, r.Attempt)
+	name := identity.MadeNodeName(r.Claim, r.ClaimUID, r.Attempt)
 	r.Resources, r.Overhead = r.Resources.DeepCopy(), r.Overhead.DeepCopy()
 	m := &Machine{Request: r, Machine: provider.Machine{
 		ID: provider.ID(name), Claim: r.Claim, ClaimUID: r.ClaimUID, Attempt: r.Attempt, Cluster: r.Cluster, State: provider.StateCreating,

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/identity"
 	"github.com/muster-sh/muster/provider/providertest"
 	"github.com/muster-sh/muster/provider/sim"
 )
@@ -42,7 +43,7 @@ func backend(t *testing.T) (providertest.Backend, *sim.Cloud, *watch) {
 			_, err := cloud.Create(provider.Request{Claim: string(id), ClaimUID: "foreign", Attempt: 1,
 				Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}, clock.Now())
 			require.NoError(t, err)
-			return id, func() bool {
+			return provider.ID(identity.MadeNodeName(string(id), "foreign", 1)), func() bool {
 				m, err := cloud.Get("foreign", clock.Now())
 				return err == nil && m.State == provider.StateRunning
 			}

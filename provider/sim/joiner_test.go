@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/identity"
 	"github.com/muster-sh/muster/provider/sim"
 )
 
@@ -62,7 +63,7 @@ func TestANodeIsMadeWhenItsMachineBootedAndNotBefore(t *testing.T) {
 		require.Empty(t, nodes.all())
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		require.Equal(t, []string{"std-000"}, nodes.all())
+		require.Equal(t, []string{identity.MadeNodeName("std-000", "uid-of-std-000", 1)}, nodes.all())
 	})
 }
 
@@ -77,7 +78,7 @@ func TestANodeThatCouldNotBeMadeIsTriedAgain(t *testing.T) {
 		require.Empty(t, nodes.all())
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		require.Equal(t, []string{"std-000"}, nodes.all())
+		require.Equal(t, []string{identity.MadeNodeName("std-000", "uid-of-std-000", 1)}, nodes.all())
 	})
 }
 
