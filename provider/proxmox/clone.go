@@ -24,7 +24,7 @@ func (p *Provider) clone(ctx context.Context, op string, v *view, vmid int, r pr
 	if err != nil {
 		return provider.Machine{}, err
 	}
-	m := p.markFor(r, stageCloned)
+	m := p.markFor(r, vmid, stageCloned)
 	options := &pve.VirtualMachineCloneOptions{NewID: vmid, Name: m.name(), Description: m.note(spec.Description),
 		Pool: p.spec.Pool}
 	if spec.Clone == "Full" {
@@ -39,9 +39,9 @@ func (p *Provider) clone(ctx context.Context, op string, v *view, vmid int, r pr
 	})
 }
 
-func (p *Provider) markFor(r provider.Request, s stage) mark {
+func (p *Provider) markFor(r provider.Request, vmid int, s stage) mark {
 	return mark{Provider: p.config.Name, Cluster: r.Cluster, Claim: r.Claim, UID: r.ClaimUID, Attempt: r.Attempt, Pool: r.Pool, Shape: r.Shape,
-		Keep: r.Keep, Stage: s, Node: identity.MadeNodeName(r.Claim, r.ClaimUID, r.Attempt)}
+		Keep: r.Keep, Stage: s, Node: identity.MadeNodeName(r.Claim, r.ClaimUID, r.Attempt), VMID: vmid}
 }
 
 // order asks for the task that makes a machine, and remembers what became of the call.

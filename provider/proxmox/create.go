@@ -41,7 +41,8 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Mac
 	var failed *cloneError
 	switch {
 	case r.Joined && errors.Is(err, errAbsent):
-		return provider.Machine{}, p.proveAbsent(ctx, op, provider.Machine{ID: r.ID, ClaimUID: r.ClaimUID})
+		was := provider.Machine{ID: r.ID, ClaimUID: r.ClaimUID, ProviderID: string(r.ID)} // it was there: its node has registered
+		return provider.Machine{}, p.proveAbsent(ctx, op, was)
 	case r.Joined && err == nil:
 		return p.joined(ctx, op, r, f)
 	case errors.As(err, &failed):
@@ -53,6 +54,9 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Mac
 	case f.mark.Attempt > r.Attempt:
 		return provider.Machine{}, &provider.Error{Op: op, Kind: provider.ErrRefused,
 			Err: fmt.Errorf("attempt %d is over", r.Attempt)}
+	}
+	if why := f.speaksAgainst(); why != "" {
+		return provider.Machine{}, notOurs(f, why)
 	}
 	m := p.machine(f)
 	if f.mark.Attempt < r.Attempt || m.State == provider.StateDeleting {
@@ -105,9 +109,6 @@ func (p *Provider) proceed(ctx context.Context, r provider.Request, f *found, sp
 		}
 		return p.machine(f), nil
 	}
-	if why := f.mark.speaksAgainst(f.config); why != "" {
-		return provider.Machine{}, notOurs(f, why)
-	}
 	if f.mark.seeded() && f.config.driveOf(f.mark.Seed) == "" {
 		return p.equip(ctx, r, f, spec)
 	}
@@ -124,7 +125,7 @@ func (p *Provider) proceed(ctx context.Context, r provider.Request, f *found, sp
 // configure writes the whole configuration, with the identity that counts from now on.
 func (p *Provider) configure(ctx context.Context, r provider.Request, f *found, spec *v1alpha1.Proxmox) error {
 	m := f.mark.withSeed(spec.Join)
-	m.Node, m.Stage = identity.MadeNodeName(m.Claim, m.UID, m.Attempt), stageMade
+	m.Node, m.VMID, m.Stage = identity.MadeNodeName(m.Claim, m.UID, m.Attempt), f.row.vmid(), stageMade
 	s, err := settings(spec, m, f.row.vmid(), r, f.config)
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func (p *Provider) configure(ctx context.Context, r provider.Request, f *found, 
 		return upid{}, p.client.put(ctx, op, qemu(f.row.Node, f.row.vmid())+"/config", s)
 	})
 	if err == nil {
-		f.mark.Seed, f.mark.Token, f.mark.Node = m.Seed, m.Token, m.Node
+		f.mark.Seed, f.mark.Token, f.mark.Node, f.mark.VMID = m.Seed, m.Token, m.Node, m.VMID
 	}
 	return err
 }
@@ -189,7 +190,10 @@ func (p *Provider) patient(ctx context.Context, do func() (upid, error)) (upid, 
 	}
 }
 
-func notOurs(f *found, why string) error {
-	return &provider.Error{Op: fmt.Sprintf("touch VM %d", f.row.vmid()), Kind: provider.ErrRefused, Err: errors.New(why),
-		Hint: "somebody has changed the VM: put back what is missing, or remove it by hand"}
+func notOurs(f *found, why string) *provider.Error {
+	hint := "somebody has changed the VM: put back what is missing, or remove it by hand"
+	if len(f.others) > 0 {
+		hint = otherHint(f.mark.UID)
+	}
+	return &provider.Error{Op: fmt.Sprintf("touch VM %d", f.row.vmid()), Kind: provider.ErrRefused, Err: errors.New(why), Hint: hint}
 }

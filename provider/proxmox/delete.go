@@ -26,10 +26,15 @@ func (p *Provider) Delete(ctx context.Context, m provider.Machine, proof gate.Pr
 		return p.absent(ctx, op, m, proof)
 	}
 	if err != nil {
-		return err
+		return refusing(err)
 	}
 	if err := p.mayTouch(op, m, f); err != nil {
 		return err
+	}
+	if f.mark.Keep && f.work == nil {
+		if err := p.adopt(ctx, op, f); err != nil {
+			return err
+		}
 	}
 	if err := provider.Spend(proof, gate.Delete, m, p.machine(f).Identity, p.now()); err != nil {
 		return err
@@ -45,7 +50,7 @@ func (p *Provider) Delete(ctx context.Context, m provider.Machine, proof gate.Pr
 
 // mayTouch compares everything: the number, the claim, the attempt, the notes, the tags and the SMBIOS UUID.
 func (p *Provider) mayTouch(op string, m provider.Machine, f *found) error {
-	why := f.mark.speaksAgainst(f.config)
+	why := f.speaksAgainst()
 	switch {
 	case string(m.ID) != "" && string(m.ID) != strconv.Itoa(f.row.vmid()):
 		why = fmt.Sprintf("the claim's machine is VM %d", f.row.vmid())
@@ -65,8 +70,9 @@ func (p *Provider) mayTouch(op string, m provider.Machine, f *found) error {
 	if why == "" {
 		return nil
 	}
-	return &provider.Error{Op: op, Kind: provider.ErrRefused, Err: errors.New(why),
-		Hint: "somebody has changed the VM: put back what is missing, or remove it by hand"}
+	refused := notOurs(f, why)
+	refused.Op = op
+	return refused
 }
 
 // absent tells what is gone from what was never ours.
@@ -127,11 +133,6 @@ func (p *Provider) othersAt(vmid int, m provider.Machine) bool {
 // remove takes a machine that is ours one step nearer to its end. The disks of one that is kept are used again: it is shut down as
 // for a restart.
 func (p *Provider) remove(ctx context.Context, op string, f *found) error {
-	if f.mark.Keep && f.work == nil {
-		if err := p.adopt(ctx, op, f); err != nil {
-			return err
-		}
-	}
 	switch {
 	case f.work != nil && f.work.what != "start":
 		return nil // what is under way comes to its end first
@@ -157,7 +158,8 @@ func (p *Provider) remove(ctx context.Context, op string, f *found) error {
 
 // keep takes the claim off a stopped machine.
 func (p *Provider) keep(ctx context.Context, f *found) error {
-	m := mark{Provider: f.mark.Provider, Cluster: f.mark.Cluster, Pool: f.mark.Pool, Shape: f.mark.Shape, Stage: stageKept}
+	m := mark{Provider: f.mark.Provider, Cluster: f.mark.Cluster, Pool: f.mark.Pool, Shape: f.mark.Shape,
+		Stage: stageKept, Node: f.mark.name(), VMID: f.row.vmid()}
 	s := map[string]any{"description": m.note(p.spec.Description), "tags": marks(f.config, nil, tagKept)}
 	if f.config.Digest != "" {
 		s["digest"] = f.config.Digest

@@ -15,7 +15,7 @@ func (p *Provider) joined(ctx context.Context, op string, r provider.Request, f 
 	if f.mark.Attempt != r.Attempt {
 		return provider.Machine{}, &provider.Error{Op: op, Kind: provider.ErrRefused, Err: fmt.Errorf("the machine is of attempt %d", f.mark.Attempt)}
 	}
-	if why := f.mark.speaksAgainst(f.config); why != "" {
+	if why := f.speaksAgainst(); why != "" {
 		return provider.Machine{}, notOurs(f, why)
 	}
 	if err := p.discard(ctx, f); err != nil {
@@ -40,11 +40,9 @@ func (p *Provider) discard(ctx context.Context, f *found) error {
 		if err := p.write(ctx, "eject what VM %d on host %s joined with", f, map[string]any{drive: "none,media=cdrom"}); err != nil {
 			return err
 		}
-		again, err := p.read(ctx, f.row)
-		if err != nil {
+		if err := p.again(ctx, op, f); err != nil {
 			return err
 		}
-		f.config = again.config
 	}
 	if storage, _, named := strings.Cut(f.mark.Seed, ":"); named {
 		if there, err := p.erase(ctx, op, f.row.Node, storage, f.mark.Seed); there || err != nil {

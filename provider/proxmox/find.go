@@ -21,6 +21,7 @@ type found struct {
 	status string // running or stopped, as its host says
 	work   *work  // what is going on with it
 	failed string // how the last work on it failed
+	others []int  // the other VMs that carry the claim's mark
 }
 
 // knownMark is a mark that was read; it holds for these tags and this name.
@@ -45,27 +46,34 @@ var errAbsent = errors.New("no such machine")
 // find looks for the machine of a claim. id is where it was recorded to be, or empty. It returns errAbsent after a complete
 // look, and ErrUnknown where a VM is still being cloned that may be the one.
 func (p *Provider) find(ctx context.Context, v *view, uid types.UID, id provider.ID) (*found, error) {
+	var all []*found
+	marked := p.marked(v, uid)
 	for _, vmid := range p.places(v, uid, id) {
 		r := v.guest(vmid)
-		if r == nil || !p.candidate(r) {
+		if r == nil || !p.candidate(r) || len(all) > 0 && !slices.Contains(marked, vmid) {
 			continue
 		}
 		f, err := p.read(ctx, r)
 		if err != nil && id != "" && string(id) != strconv.Itoa(vmid) && !r.tagged(tagOf(uid)) && !v.online(r.Node) {
 			continue // on a host that is away, and the claim's is recorded to be elsewhere
 		}
+		if err != nil && len(all) > 0 {
+			continue // it is told of by its number
+		}
 		if err != nil {
 			return nil, err
 		}
 		if f.mark.UID == uid {
-			return f, nil
+			all = append(all, f)
+			continue
 		}
 		if f.mark.Stage != "" || !r.beingMade() {
 			continue
 		}
 		if w := p.workOn(vmid); w != nil && w.uid == uid {
 			f.mark = p.cloning(w)
-			return f, nil
+			all = append(all, f)
+			continue
 		}
 		if string(id) == strconv.Itoa(vmid) {
 			return nil, &provider.Error{Op: fmt.Sprintf("look for the machine of claim %s", uid), Kind: provider.ErrUnknown,
@@ -73,10 +81,7 @@ func (p *Provider) find(ctx context.Context, v *view, uid types.UID, id provider
 				Hint: fmt.Sprintf("if no task makes it any more: see its notes, then qm unlock %d and remove it by hand", vmid)}
 		}
 	}
-	if !v.whole {
-		return nil, blind(fmt.Sprintf("look for the machine of claim %s", uid))
-	}
-	return nil, errAbsent
+	return p.theOne(v, uid, id, all)
 }
 
 // places are where the machine of a claim may be: where it was recorded, where we are working for it, where its tag is,
@@ -111,8 +116,8 @@ func (p *Provider) read(ctx context.Context, r *row) (*found, error) {
 	if err := p.client.get(ctx, op, qemu(r.Node, r.vmid())+"/config", f.config); err != nil {
 		return nil, err
 	}
-	m, ok := readMark(f.config.Description)
-	if !ok || m.Provider != p.config.Name || f.config.Template {
+	m, ours := p.markIn(r, f.config)
+	if !ours {
 		p.learn(r, mark{}, true)
 		return f, nil
 	}
@@ -134,6 +139,32 @@ func (p *Provider) read(ctx context.Context, r *row) (*found, error) {
 	return f, nil
 }
 
+// markIn is the mark that a VM carries, if it is one of this Provider's, and its own.
+func (p *Provider) markIn(r *row, c *vmConfig) (mark, bool) {
+	m, ok := readMark(c.Description)
+	if !ok || m.Provider != p.config.Name || c.Template || m.copied(r.vmid()) {
+		return mark{}, false
+	}
+	return m, true
+}
+
+// again reads a machine once more, between two requests that change it. It is to be the one that it was.
+func (p *Provider) again(ctx context.Context, op string, f *found) error {
+	now, err := p.read(ctx, f.row)
+	if err != nil {
+		return err
+	}
+	f.config, f.status = now.config, now.status
+	was := f.mark
+	if now.mark.Cluster == "" {
+		was.Cluster = ""
+	}
+	if now.mark != was || f.speaksAgainst() != "" {
+		return &provider.Error{Op: op, Kind: provider.ErrBusy, Err: fmt.Errorf("VM %d was changed by somebody else meanwhile", f.row.vmid())}
+	}
+	return nil
+}
+
 func (p *Provider) learn(r *row, m mark, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +182,17 @@ func identityOf(f *found) v1alpha1.MachineIdentity {
 	default:
 		id.Name, id.SystemUUID = f.config.all["name"], f.config.smbiosUUID()
 	}
+	if name := f.nameRead(); name != "" && f.mark.Stage == stageCloned && f.mark.Node != "" {
+		id.Name = name // the clone gave it
+	}
 	return id
+}
+
+func (f *found) nameRead() string {
+	if f.config == nil {
+		return ""
+	}
+	return f.config.all["name"]
 }
 
 // machine is what the caller is told of a VM.

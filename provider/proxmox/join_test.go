@@ -26,11 +26,16 @@ const canaryUserData = "canary-40ce-user-data"
 // joinRig gives machines an image each to join with.
 func joinRig(t *testing.T) *rig {
 	r := newRig(t)
+	r.withJoin()
+	return r
+}
+
+// withJoin has machines be given what they join with.
+func (r *rig) withJoin() {
 	r.spec.Join = &v1alpha1.ProxmoxJoin{Storage: "iso", Templates: v1alpha1.SecretReference{Namespace: "muster-system", Name: "join"},
 		Token: &v1alpha1.ProxmoxJoinToken{Groups: []string{"system:bootstrappers:kubeadm:default-node-token"}}}
 	r.secret = map[string][]byte{"user-data": []byte("#cloud-config\n# " + canaryUserData + "\nhostname: {{.Node}}\n" +
 		"runcmd: [kubeadm join --token {{.Token}} --node-labels=vmid={{.Machine}},host={{.Host}}]\n")}
-	return r
 }
 
 func (r *rig) tokens(t *testing.T) []corev1.Secret {

@@ -83,10 +83,7 @@ func (p *Provider) markOf(ctx context.Context, r *row) (mark, bool, error) {
 		}
 		return mark{}, false, &provider.Error{Op: "list machines", Kind: provider.ErrUnknown, Err: err}
 	}
-	m, ok := readMark(c.Description)
-	if !ok || m.Provider != p.config.Name || c.Template {
-		m = mark{}
-	}
+	m, _ := p.markIn(r, c)
 	p.learn(r, m, true)
 	return m, m.Stage != "", nil
 }

@@ -42,8 +42,10 @@ type mark struct {
 	Shape    string    `json:"shape"`
 	Keep     bool      `json:"keep,omitempty"`
 	Stage    stage     `json:"stage"`
-	// Node is the VM's name, and so its node's; marks older than that have none.
+	// Node is the VM's name, and so its node's, and VMID its number: a clone of the VM takes the notes along, and neither of these.
+	// Marks older than that have none of both.
 	Node string `json:"node,omitempty"`
+	VMID int    `json:"vmid,omitempty"`
 	// Seed is the volume that the machine joins with, and Token the public part of its token: written before they are made,
 	// and taken out when they are proven gone.
 	Seed  string `json:"seed,omitempty"`
@@ -120,8 +122,14 @@ func (m mark) name() string {
 	return fmt.Sprintf("%s-%d", m.Claim, m.Attempt)
 }
 
+// copied says that the VM with this number took its notes from another VM.
+func (m mark) copied(vmid int) bool { return m.VMID != 0 && m.VMID != vmid }
+
 // speaksAgainst compares everything that a VM carries with what this mark promises; empty means that it is what it says.
 func (m mark) speaksAgainst(c *vmConfig) string {
+	if m.Node != "" && c.all["name"] != m.Node || m.Stage == stageMade && c.all["name"] != m.name() {
+		return fmt.Sprintf("its name is %q, not %q", c.all["name"], m.name())
+	}
 	if m.Stage == stageCloned {
 		return "" // the clone wrote the notes; the rest comes before the first start
 	}
@@ -137,8 +145,10 @@ func (m mark) speaksAgainst(c *vmConfig) string {
 		return "the claim's tag is missing"
 	case !strings.EqualFold(c.smbiosUUID(), uuidOf(m.UID, m.Attempt)):
 		return "the SMBIOS UUID is another one"
-	case c.all["name"] != m.name():
-		return fmt.Sprintf("its name is %q, not %q", c.all["name"], m.name())
+	case m.Seed != "" && !strings.HasSuffix(m.Seed, ":iso/"+imageName(m.UID, m.Attempt)):
+		return fmt.Sprintf("its notes name volume %q, which is not what it joins with", m.Seed)
+	case m.Token != "" && m.Token != tokenID(m.UID, m.Attempt):
+		return "its notes name a token that is not its own"
 	}
 	return ""
 }

@@ -19,7 +19,7 @@ func (p *Provider) build(ctx context.Context, op string, v *view, vmid int, r pr
 	if err != nil {
 		return provider.Machine{}, err
 	}
-	m := p.markFor(r, stageMade).withSeed(spec.Join)
+	m := p.markFor(r, vmid, stageMade).withSeed(spec.Join)
 	s, err := rawSettings(spec, m, vmid, r)
 	if err != nil {
 		p.finish(w)

@@ -99,11 +99,9 @@ func (p *Provider) adopt(ctx context.Context, op string, f *found) error {
 		if f.work, _, err = p.settle(ctx, f.row.vmid()); err != nil || f.work != nil {
 			return err
 		}
-		again, err := p.read(ctx, f.row) // it has ended meanwhile
-		if err != nil {
+		if err := p.again(ctx, op, f); err != nil { // it has ended meanwhile
 			return err
 		}
-		f.status = again.status
 	}
 	return nil
 }

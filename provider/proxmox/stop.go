@@ -25,7 +25,7 @@ func (p *Provider) Stop(ctx context.Context, m provider.Machine, proof gate.Proo
 		return provider.Machine{}, p.nothingToStop(ctx, op, m)
 	}
 	if err != nil {
-		return provider.Machine{}, err
+		return provider.Machine{}, refusing(err)
 	}
 	if err := p.mayTouch(op, m, f); err != nil {
 		return provider.Machine{}, err
