@@ -2,6 +2,7 @@ package proxmox_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -31,6 +32,7 @@ type actor struct {
 	outcome *lifecycle.Outcome
 	asked   time.Time
 	fresh   bool
+	proves  bool // it looks at the machine before it gives it back, as the gate does
 }
 
 func newActor(n int) *actor {
@@ -84,6 +86,12 @@ func (a *actor) perform(t *testing.T, r *rig, p *proxmox.Provider, e lifecycle.E
 		m, err := p.Get(t.Context(), e.Machine)
 		answered(lifecycle.VerbLook, m, err)
 	case lifecycle.Delete:
+		if a.proves {
+			if _, err := p.Get(t.Context(), e.Machine); err != nil && !errors.Is(err, provider.ErrNotFound) {
+				answered(lifecycle.VerbDelete, e.Machine, err)
+				return
+			}
+		}
 		answered(lifecycle.VerbDelete, e.Machine, p.Delete(t.Context(), e.Machine, gatetest.Judge(gate.Delete, e.Machine, r.now())))
 	case lifecycle.LookPods:
 		a.fresh = true
