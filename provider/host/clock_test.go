@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider/host"
@@ -70,4 +71,15 @@ func TestM19AKeeperThatLeadsAgainCountsAnew(t *testing.T) {
 		stop()
 		<-done
 	})
+}
+
+// A host that was claimed by a clock that was ten years ahead is switched on when it was read once.
+func TestM19AClaimFromTheFutureIsServed(t *testing.T) {
+	o := oneHost(t, nil)
+	h := o.host()
+	h.Status.Claim.At = metav1.NewMicroTime(o.Now().Add(10 * 365 * 24 * time.Hour))
+	_, err := o.Objects.UpdateStatus(t.Context(), h)
+	require.NoError(t, err)
+	o.advance(time.Minute)
+	require.Equal(t, v1alpha1.HostJoining, o.state(), o.status().Message)
 }

@@ -162,3 +162,21 @@ func TestAPodThatMayNotBeMadeIsTheOperators(t *testing.T) {
 		require.Contains(t, provider.HintOf(err), "components/poweroff", name)
 	}
 }
+
+// A lease that is renewed, or made anew, counts as heard of, whatever time it names.
+func TestM19ARenewedLeaseIsHeardOf(t *testing.T) {
+	k, cs := kubeWith(nodeWith(corev1.ConditionUnknown), false, leaseOf(0, 40))
+	k = later(t, k, 79*time.Second)
+	renewed := leaseOf(time.Hour, 40)
+	_, err := cs.CoordinationV1().Leases("kube-node-lease").Update(t.Context(), renewed, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	k = later(t, k, 79*time.Second)
+	s := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{}), Cluster: k}
+	r, err := s.Read(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, host.On, r.Power, "renewed 79 s ago")
+	s.Cluster = later(t, k, time.Second)
+	r, err = s.Read(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, host.Off, r.Power)
+}
