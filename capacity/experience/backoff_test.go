@@ -142,3 +142,12 @@ func TestAWaitOutlivesARestartAndNotAnotherTemplate(t *testing.T) {
 	require.Len(t, planner.Plan(tr.View(), tr.Now).Creates, 1)
 	require.Empty(t, tr.waits())
 }
+
+// A claim that failed by a clock that was ten years ahead makes its pool wait as long as any other.
+func TestM19AFailureFromTheFutureMakesNoLongerWait(t *testing.T) {
+	tr := failing()
+	tr.fails("NoCapacity", "small", 10*365*24*time.Hour, 0)
+	waits := tr.waits()
+	require.Len(t, waits, 1)
+	require.LessOrEqual(t, waits[0].Until.Sub(tr.Now), time.Minute)
+}
