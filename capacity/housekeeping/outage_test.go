@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -42,4 +43,27 @@ func TestM19RepairWaitsByItsOwnClock(t *testing.T) {
 			require.Equal(t, housekeeping.Replaced, housekeeping.Repair(h.live.View(), start.Add(9*time.Minute)).Reasons["p-000"])
 		})
 	}
+}
+
+// A silent node that is labelled meanwhile has been silent for as long as before; one that was heard of meanwhile begins anew.
+func TestM19SilenceIsCountedFromItsBeginning(t *testing.T) {
+	h := newHospital()
+	h.node(1, 0)
+	h.node(0, 10*time.Minute, func(_ *v1alpha1.NodeClaim, n *corev1.Node) { n.Labels["team"] = "a" })
+	node := func(labels map[string]string, taints []corev1.Taint, at time.Time) {
+		n := h.live.View().Nodes[0].Object.DeepCopy()
+		n.Labels, n.Spec.Taints, n.Status.Allocatable = labels, taints, resources()
+		h.live.SetNode(n, at)
+	}
+	taints := h.live.View().Nodes[0].Object.Spec.Taints
+	node(map[string]string{"team": "b"}, taints, start.Add(-time.Minute))
+	require.Equal(t, housekeeping.Replaced, housekeeping.Repair(h.live.View(), start).Reasons["p-000"])
+	node(nil, nil, start)
+	node(nil, taints, start.Add(time.Minute))
+	require.Equal(t, housekeeping.NotYet, housekeeping.Repair(h.live.View(), start.Add(11*time.Minute-1)).Reasons["p-000"])
+	require.Equal(t, housekeeping.Replaced, housekeeping.Repair(h.live.View(), start.Add(11*time.Minute)).Reasons["p-000"])
+}
+
+func resources() corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
 }
