@@ -193,3 +193,30 @@ func TestM18APersonCanHaveShapesForgotten(t *testing.T) {
 	forget("another board")
 	require.Empty(t, st.recorded())
 }
+
+// What was learned, or forgotten, by a clock that was ten years ahead is as old as the day on which it is set back.
+func TestM19WhatWasLearnedByAClockThatWasAhead(t *testing.T) {
+	const ahead = 10 * 365 * 24 * time.Hour
+	st := studied(largeMemory())
+	st.Now = st.Now.Add(ahead)
+	st.up(0, "20Gi")
+	st.up(1, "20Gi")
+	st.recorded()
+	st.gone(0)
+	st.gone(1)
+	st.Now = st.Now.Add(-ahead)
+	require.Len(t, st.recorded(), 1)
+	st.Now = st.Now.Add(30 * 24 * time.Hour)
+	require.Empty(t, st.recorded())
+
+	st.Now = st.Now.Add(ahead)
+	st.pool = st.pool.DeepCopy()
+	st.pool.Annotations = map[string]string{v1alpha1.ForgetShapesAnnotation: "bad board"}
+	st.SetPool(st.pool)
+	require.Empty(t, st.recorded())
+	st.Now = st.Now.Add(-ahead)
+	require.Empty(t, st.recorded())
+	st.Now = st.Now.Add(time.Second)
+	st.up(2, "30Gi")
+	require.Len(t, st.recorded(), 1, "a node that comes after it is heard")
+}
