@@ -83,17 +83,22 @@ func denied(t testing.TB, err error) {
 	require.ErrorContains(t, err, "muster uninstall --keep-nodes")
 }
 
-// TestClaimsOfADefinitionThatIsDeletedAreHeldAndTheirNodesKept: the policy is removed by hand and the definition deleted. The
-// running Muster drains nothing and says so; `muster uninstall --keep-nodes` gets everybody out, and the base can be deleted.
+// TestClaimsOfADefinitionThatIsDeletedAreHeldAndTheirNodesKept: the policy is removed by hand, and the definition of pools deleted,
+// then that of claims. The running Muster drains nothing and says so; `muster uninstall --keep-nodes` is the way out, and the base
+// can be deleted.
 func TestClaimsOfADefinitionThatIsDeletedAreHeldAndTheirNodesKept(t *testing.T) {
 	s := begin(t)
 	s.unprotect()
 	s.Await(soon, "the deletion to be accepted", func() error {
-		_, err := s.kubectl("delete", "crd", "nodeclaims.muster.sh", "--wait=false")
+		_, err := s.kubectl("delete", "crd", "nodepools.muster.sh", "--wait=false")
 		return err
 	})
+	s.Await(soon, "the pool to say that its nodes are kept", s.poolKept)
+	s.calm(3*time.Second, func() error { return errors.Join(s.ready(), s.undisturbed()) })
+	_, err := s.kubectl("delete", "crd", "nodeclaims.muster.sh", "--wait=false")
+	require.NoError(t, err)
 	s.Await(soon, "the claims to be held", func() error { return s.blocked("DefinitionTerminating") })
-	s.calm(8*time.Second, func() error { return errors.Join(s.blocked("DefinitionTerminating"), s.undisturbed()) })
+	s.calm(5*time.Second, func() error { return errors.Join(s.blocked("DefinitionTerminating"), s.undisturbed()) })
 	events, err := s.kubectl("get", "events", "-A", "--field-selector=reason=DefinitionTerminating", "-o", "jsonpath={.items[*].message}")
 	require.NoError(t, err)
 	require.Contains(t, events, "CustomResourceDefinition nodeclaims.muster.sh is being deleted")

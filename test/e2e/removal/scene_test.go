@@ -108,17 +108,8 @@ func (s *scene) muster(args ...string) (string, error) {
 
 // untouched wants claims, nodes, pods and machines as they were at the beginning, and nothing on its way to an end.
 func (s *scene) untouched() error {
-	claims, err := s.Claims("kept")
-	if err != nil {
+	if err := s.ready(); err != nil {
 		return err
-	}
-	for _, c := range claims {
-		if c.DeletionTimestamp != nil || c.Status.State != v1alpha1.ClaimReady {
-			return fmt.Errorf("claim %s is %s, deleted at %v: %s", c.Name, c.Status.State, c.DeletionTimestamp, c.Status.Message)
-		}
-	}
-	if len(claims) != 2 {
-		return fmt.Errorf("there are %d claims", len(claims))
 	}
 	for _, name := range definitions {
 		if err := s.stands(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, name); err != nil {
@@ -126,6 +117,32 @@ func (s *scene) untouched() error {
 		}
 	}
 	return errors.Join(s.stands(corev1.SchemeGroupVersion.WithKind("Namespace"), "muster-system"), s.undisturbed())
+}
+
+// ready wants both claims as they were, and none on its way to an end.
+func (s *scene) ready() error {
+	claims, err := s.Claims("kept")
+	if err != nil {
+		return err
+	}
+	for _, c := range claims {
+		if c.DeletionTimestamp != nil || c.Spec.Release != nil || c.Status.State != v1alpha1.ClaimReady {
+			return fmt.Errorf("claim %s is %s, deleted at %v: %s", c.Name, c.Status.State, c.DeletionTimestamp, c.Status.Message)
+		}
+	}
+	if len(claims) != 2 {
+		return fmt.Errorf("there are %d claims", len(claims))
+	}
+	return nil
+}
+
+// poolKept wants a pool that is being deleted to say that its nodes are not released, and why.
+func (s *scene) poolKept() error {
+	why := meta.FindStatusCondition(s.Pool("kept").Status.Conditions, v1alpha1.ConditionDeleting)
+	if why == nil || !strings.Contains(why.Message, "kept: CustomResourceDefinition nodepools.muster.sh is being deleted") {
+		return fmt.Errorf("the pool says %v", why)
+	}
+	return nil
 }
 
 // stands wants an object that is there and is not being deleted.
