@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
@@ -20,6 +21,9 @@ const (
 	ReasonKeepingNodes   = "KeepingNodes"   // they become plain nodes
 	ReasonInUse          = "InUse"          // claims, hosts or machines need the object
 )
+
+// ReasonPoolMissing is the reason of an event on a claim whose pool is gone.
+const ReasonPoolMissing = "PoolMissing"
 
 // keep hands the nodes of claims over to the user. That Muster never touches their machines again is on record in the Provider before
 // a claim goes: after that nothing else would tell them from machines that were lost.
@@ -75,6 +79,9 @@ func (r *Reaper) settleDeletions(ctx context.Context, d reaper.Decision, now tim
 	claims := map[string]int{}
 	for _, c := range v.Claims {
 		claims[c.Object.Spec.Pool]++
+		if d.Reasons[c.Object.Name] == reaper.NoPool {
+			r.tellPoolMissing(c.Object)
+		}
 	}
 	for _, p := range v.Pools {
 		if err := r.settlePool(ctx, p, claims[p.Name]); err != nil && !Conflict(err) {
@@ -89,6 +96,22 @@ func (r *Reaper) settleDeletions(ctx context.Context, d reaper.Decision, now tim
 			r.tellDeletedProvider(ctx, v, p, now)
 		}
 	}
+}
+
+// tellPoolMissing says once that nothing is done about a node because its pool is gone, which the finalizer prevents unless a person
+// took it off.
+func (r *Reaper) tellPoolMissing(c *v1alpha1.NodeClaim) {
+	if r.poolless[c.UID] {
+		return
+	}
+	if r.poolless == nil {
+		r.poolless = map[types.UID]bool{}
+	}
+	r.poolless[c.UID] = true
+	r.Log.Warn("pool of a claim does not exist", "claim", c.Name, "pool", c.Spec.Pool, "node", c.Status.NodeName)
+	r.Kube.Event(Subject{Kind: "NodeClaim", PodReference: v1alpha1.PodReference{Name: c.Name, UID: c.UID}}, true, ReasonPoolMissing,
+		fmt.Sprintf("NodePool %s does not exist: node %s stays as it is. Create the pool again, or delete this NodeClaim to drain the node",
+			c.Spec.Pool, c.Status.NodeName))
 }
 
 func (r *Reaper) settlePool(ctx context.Context, p *v1alpha1.NodePool, claims int) error {

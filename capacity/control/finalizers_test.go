@@ -23,8 +23,8 @@ import (
 	"github.com/muster-sh/muster/provider"
 )
 
-// held is a house whose API server keeps Providers and pools that carry finalizers, with a second provider that has no machine.
-type held struct {
+// estate is a house whose API server keeps Providers and pools that carry finalizers, with a second provider that has no machine.
+type estate struct {
 	*house
 	reaper  *control.Reaper
 	version int
@@ -32,8 +32,8 @@ type held struct {
 	refuse  error    // of the next write of finalizers
 }
 
-func newHeld(t *testing.T) *held {
-	h := &held{house: newHouse(t)}
+func newEstate(t *testing.T) *estate {
+	h := &estate{house: newHouse(t)}
 	h.live.ForgetProvider("px")
 	h.provider("px")
 	h.provider("b")
@@ -51,7 +51,7 @@ func (empty) Get(context.Context, provider.Machine) (provider.Machine, error) {
 	return provider.Machine{}, provider.ErrNotFound
 }
 
-func (h *held) Backend(name string) (provider.Provider, error) {
+func (h *estate) Backend(name string) (provider.Provider, error) {
 	switch {
 	case h.live.Provider(name) == nil:
 		return nil, provider.ErrUnknown
@@ -61,14 +61,14 @@ func (h *held) Backend(name string) (provider.Provider, error) {
 	return h.house, nil
 }
 
-func (h *held) next() string { h.version++; return fmt.Sprint(h.version) }
+func (h *estate) next() string { h.version++; return fmt.Sprint(h.version) }
 
-func (h *held) provider(name string) {
+func (h *estate) provider(name string) {
 	h.live.SetProvider(&v1alpha1.Provider{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid", ResourceVersion: h.next()}})
 }
 
 // deletes deletes a Provider as an operator would.
-func (h *held) deletes(name string) {
+func (h *estate) deletes(name string) {
 	p := h.live.Provider(name).DeepCopy()
 	if len(p.Finalizers) == 0 {
 		h.live.ForgetProvider(name)
@@ -80,13 +80,13 @@ func (h *held) deletes(name string) {
 
 var errChanged = apierrors.NewConflict(schema.GroupResource{}, "", errors.New("it changed"))
 
-func (h *held) fails() error {
+func (h *estate) fails() error {
 	err := h.refuse
 	h.refuse = nil
 	return err
 }
 
-func (h *held) SetProviderFinalizers(_ context.Context, p *v1alpha1.Provider, finalizers []string) (*v1alpha1.Provider, error) {
+func (h *estate) SetProviderFinalizers(_ context.Context, p *v1alpha1.Provider, finalizers []string) (*v1alpha1.Provider, error) {
 	if err := h.fails(); err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (h *held) SetProviderFinalizers(_ context.Context, p *v1alpha1.Provider, fi
 	return p, nil
 }
 
-func (h *held) SetPoolFinalizers(_ context.Context, p *v1alpha1.NodePool, finalizers []string) (*v1alpha1.NodePool, error) {
+func (h *estate) SetPoolFinalizers(_ context.Context, p *v1alpha1.NodePool, finalizers []string) (*v1alpha1.NodePool, error) {
 	if err := h.fails(); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (h *held) SetPoolFinalizers(_ context.Context, p *v1alpha1.NodePool, finali
 	return p, nil
 }
 
-func (h *held) UpdateProviderStatus(_ context.Context, p *v1alpha1.Provider) error {
+func (h *estate) UpdateProviderStatus(_ context.Context, p *v1alpha1.Provider) error {
 	if known := h.live.Provider(p.Name); known == nil || known.ResourceVersion != p.ResourceVersion {
 		return errChanged
 	}
@@ -128,7 +128,7 @@ func (h *held) UpdateProviderStatus(_ context.Context, p *v1alpha1.Provider) err
 	return nil
 }
 
-func (h *held) UpdatePoolStatus(_ context.Context, p *v1alpha1.NodePool) error {
+func (h *estate) UpdatePoolStatus(_ context.Context, p *v1alpha1.NodePool) error {
 	if known := h.live.Pool(p.Name); known == nil || known.ResourceVersion != p.ResourceVersion {
 		return errChanged
 	}
@@ -138,18 +138,18 @@ func (h *held) UpdatePoolStatus(_ context.Context, p *v1alpha1.NodePool) error {
 	return nil
 }
 
-func (h *held) UpdateClaim(_ context.Context, c *v1alpha1.NodeClaim) (*v1alpha1.NodeClaim, error) {
+func (h *estate) UpdateClaim(_ context.Context, c *v1alpha1.NodeClaim) (*v1alpha1.NodeClaim, error) {
 	c = c.DeepCopy()
 	c.ResourceVersion = h.next()
 	return c, nil
 }
 
-func (h *held) condition(name string) *metav1.Condition {
+func (h *estate) condition(name string) *metav1.Condition {
 	return meta.FindStatusCondition(h.live.Provider(name).Status.Conditions, v1alpha1.ConditionDeleting)
 }
 
 // silent has a node of a machine without a claim go silent, with a pod on it.
-func (h *held) silent(name string) {
+func (h *estate) silent(name string) {
 	i := slices.IndexFunc(h.nodes, func(n *corev1.Node) bool { return n.Name == name })
 	h.nodes[i].Annotations = map[string]string{v1alpha1.RegisteredAnnotation: "uid-" + name}
 	h.nodes[i].Status.Conditions[0] = corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.NewTime(h.now)}
@@ -159,16 +159,16 @@ func (h *held) silent(name string) {
 // TestM08ANodeIsNotProvenGoneByTheEndOfItsProvider: the Provider of a machine without a claim was deleted, all that were left said that
 // they have no such machine, and its Node was deleted under its pods.
 func TestM08ANodeIsNotProvenGoneByTheEndOfItsProvider(t *testing.T) {
-	h := newHeld(t)
+	h := newEstate(t)
 	h.machine("lost", "own", false)
 	h.silent("lost")
 	h.runs(15 * time.Second)
-	require.Equal(t, []string{v1alpha1.ProviderFinalizer}, h.live.Provider("px").Finalizers, "it has a machine")
-	require.Empty(t, h.live.Provider("b").Finalizers, "it has none")
 	h.deletes("px")
 	h.runs(10 * time.Minute)
 	h.holds("lost")
 	require.Empty(t, h.deleted)
+	require.NotNil(t, h.live.Provider("px"), "it has a machine")
+	require.Empty(t, h.live.Provider("b").Finalizers, "it has none")
 	h.reaper.Tick(t.Context(), h.now)
 	require.Contains(t, h.condition("px").Message, "no NodeClaim needs it; it is asked for machines of Muster's (1 when it was last asked)")
 	h.pods = nil
@@ -177,7 +177,7 @@ func TestM08ANodeIsNotProvenGoneByTheEndOfItsProvider(t *testing.T) {
 }
 
 func TestAProviderThatClaimsNeedIsHeld(t *testing.T) {
-	h := newHeld(t)
+	h := newEstate(t)
 	h.machine("std-000", "own", true)
 	h.runs(15 * time.Second)
 	h.deletes("px")
@@ -210,21 +210,21 @@ func times(all []string, one string) (n int) {
 // TestAProviderIsLetGoOnProofOnly: each of these is a reason to hold it.
 func TestAProviderIsLetGoOnProofOnly(t *testing.T) {
 	for name, c := range map[string]struct {
-		doubt func(*held)
+		doubt func(*estate)
 		gone  bool
 	}{
-		"it has no machine":                     {func(h *held) { h.machines = nil }, true},
-		"its machine is stopped for a claim":    {func(h *held) { h.machines[0].State, h.machines[0].ClaimUID = provider.StateKept, "" }, true},
-		"its machine is another cluster's":      {func(h *held) { h.machines[0].Cluster = "another" }, true},
-		"it lists in part":                      {func(h *held) { h.listing, h.partial = provider.ErrUnknown, true }, false},
-		"Muster does not know its own cluster":  {func(h *held) { h.machines, h.loop.Keeper.Cluster = nil, "" }, false},
-		"the API server does not answer":        {func(h *held) { h.machines, h.api = nil, errors.New("timed out") }, false},
-		"the API server has a claim more":       {func(h *held) { h.machines = nil; h.unlisted = append(h.unlisted, "late") }, false},
-		"its object changed since it was read":  {func(h *held) { h.machines, h.refuse = nil, errChanged }, true}, // the next time
-		"its machine was handed over, it keeps": {func(h *held) { h.keepMachine("m") }, true},
+		"it has no machine":                     {func(h *estate) { h.machines = nil }, true},
+		"its machine is stopped for a claim":    {func(h *estate) { h.machines[0].State, h.machines[0].ClaimUID = provider.StateKept, "" }, true},
+		"its machine is another cluster's":      {func(h *estate) { h.machines[0].Cluster = "another" }, true},
+		"it lists in part":                      {func(h *estate) { h.listing, h.partial = provider.ErrUnknown, true }, false},
+		"Muster does not know its own cluster":  {func(h *estate) { h.machines, h.loop.Keeper.Cluster = nil, "" }, false},
+		"the API server does not answer":        {func(h *estate) { h.machines, h.api = nil, errors.New("timed out") }, false},
+		"the API server has a claim more":       {func(h *estate) { h.machines = nil; h.unlisted = append(h.unlisted, "late") }, false},
+		"its object changed since it was read":  {func(h *estate) { h.machines, h.refuse = nil, errChanged }, true}, // the next time
+		"its machine was handed over, it keeps": {func(h *estate) { h.keepMachine("m") }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHeld(t)
+			h := newEstate(t)
 			h.machine("m", "own", false)
 			h.pods = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "p"}, Spec: corev1.PodSpec{NodeName: "m"}}}
 			h.runs(15 * time.Second)
@@ -237,7 +237,7 @@ func TestAProviderIsLetGoOnProofOnly(t *testing.T) {
 }
 
 // Claims returns what the API server has, those that only it knows included, as claims of px.
-func (h *held) Claims(ctx context.Context) ([]*v1alpha1.NodeClaim, error) {
+func (h *estate) Claims(ctx context.Context) ([]*v1alpha1.NodeClaim, error) {
 	claims, err := h.house.Claims(ctx)
 	for _, c := range claims {
 		if c.Name == "late" {
@@ -248,7 +248,7 @@ func (h *held) Claims(ctx context.Context) ([]*v1alpha1.NodeClaim, error) {
 }
 
 // keepMachine lists a machine as handed over.
-func (h *held) keepMachine(name string) {
+func (h *estate) keepMachine(name string) {
 	p := h.live.Provider("px").DeepCopy()
 	p.ResourceVersion = h.next()
 	p.Status.KeptMachines = append(p.Status.KeptMachines, v1alpha1.KeptMachine{
@@ -258,7 +258,7 @@ func (h *held) keepMachine(name string) {
 
 // A machine that was handed over is the user's, whatever becomes of its Node, and its Node loses the marks of the claim that is gone.
 func TestAMachineThatWasHandedOverIsNeverAnOrphan(t *testing.T) {
-	h := newHeld(t)
+	h := newEstate(t)
 	h.machine("m", "own", false)
 	n := h.nodes[0]
 	n.Annotations = map[string]string{v1alpha1.RegisteredAnnotation: "uid-m", v1alpha1.DoNotReleaseAnnotation: "true"}
@@ -280,7 +280,7 @@ func TestAMachineThatWasHandedOverIsNeverAnOrphan(t *testing.T) {
 }
 
 // pool puts claims into a pool that may be deleted.
-func (h *held) pool(claims int, finalizers ...string) {
+func (h *estate) pool(claims int, finalizers ...string) {
 	h.live.SetPool(&v1alpha1.NodePool{
 		ObjectMeta: metav1.ObjectMeta{Name: "std", UID: "pool", ResourceVersion: h.next(), Finalizers: finalizers},
 		Spec:       v1alpha1.NodePoolSpec{Provider: "px", Limits: v1alpha1.Limits{MaxNodes: 10}},
@@ -300,18 +300,18 @@ func (h *held) pool(claims int, finalizers ...string) {
 }
 
 // ends deletes the pool.
-func (h *held) ends(annotations map[string]string) {
+func (h *estate) ends(annotations map[string]string) {
 	p := h.live.Pool("std").DeepCopy()
 	p.DeletionTimestamp, p.Annotations, p.ResourceVersion = new(metav1.NewTime(h.now)), annotations, h.next()
 	h.live.SetPool(p)
 }
 
-func (h *held) told() string {
+func (h *estate) told() string {
 	return meta.FindStatusCondition(h.live.Pool("std").Status.Conditions, v1alpha1.ConditionDeleting).Message
 }
 
 func TestADeletedPoolReleasesItsNodesAndSaysHowFarItIs(t *testing.T) {
-	h := newHeld(t)
+	h := newEstate(t)
 	h.pool(3)
 	h.reaper.Tick(t.Context(), h.now)
 	require.Equal(t, []string{v1alpha1.PoolFinalizer}, h.live.Pool("std").Finalizers, "it has claims")
@@ -344,7 +344,7 @@ func TestADeletedPoolReleasesItsNodesAndSaysHowFarItIs(t *testing.T) {
 
 // Nodes are kept in this order: the machine is listed at the Provider, that is seen, then the claim is told.
 func TestADeletedPoolKeepsItsNodesWhereItSaysSo(t *testing.T) {
-	h := newHeld(t)
+	h := newEstate(t)
 	h.pool(2, v1alpha1.PoolFinalizer)
 	h.ends(map[string]string{v1alpha1.KeepNodesAnnotation: "true"})
 	h.refuse = nil
@@ -364,7 +364,7 @@ func TestADeletedPoolKeepsItsNodesWhereItSaysSo(t *testing.T) {
 
 // A pool without claims carries no finalizer; what the API server has decides.
 func TestThePoolFinalizerComesOffWithTheLastClaim(t *testing.T) {
-	h := newHeld(t)
+	h := newEstate(t)
 	h.pool(0, v1alpha1.PoolFinalizer, "example.org/other")
 	h.api = errors.New("timed out")
 	h.reaper.Tick(t.Context(), h.now)
@@ -478,4 +478,16 @@ type dropping struct {
 func (d *dropping) SetProviderFinalizers(ctx context.Context, p *v1alpha1.Provider, finalizers []string) (*v1alpha1.Provider, error) {
 	d.drop()
 	return d.reluctant.SetProviderFinalizers(ctx, p, finalizers)
+}
+
+// Nodes without a pool stay, and say so once.
+func TestNodesWhosePoolIsGoneSaySo(t *testing.T) {
+	h := newEstate(t)
+	h.pool(1)
+	h.live.ForgetPool("std")
+	for range 3 {
+		h.reaper.Tick(t.Context(), h.now)
+	}
+	require.Equal(t, 1, times(h.events, "NodeClaim std-000 PoolMissing"))
+	require.Nil(t, h.live.Claim("std-000").Spec.Release)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
@@ -26,8 +27,9 @@ type Reaper struct {
 	// Observe, where given, is told every decision and what it was made of.
 	Observe func(*capacity.View, reaper.Decision)
 
-	memory reaper.Memory
-	buying *sync.Mutex
+	memory   reaper.Memory
+	buying   *sync.Mutex
+	poolless map[types.UID]bool // claims without a pool of which that was told
 }
 
 // Tick looks at every node once and says when to look again; 0 means when something changes.
@@ -36,7 +38,7 @@ func (r *Reaper) Tick(ctx context.Context, now time.Time) time.Duration {
 	v := r.Live.View()
 	r.memory = r.memory.Follow(v, now)
 	d := r.Decide(v, r.memory, now)
-	if len(d.Release)+len(d.Order) > 0 {
+	if len(d.Release)+len(d.Cancel)+len(d.Order) > 0 {
 		if next, same := latest(ctx, r.Kube, r.Live, r.Log, v); !same {
 			v = next
 			d = r.Decide(v, r.memory, now)
@@ -126,8 +128,8 @@ func lock(m *sync.Mutex) func() {
 	return m.Unlock
 }
 
-// released is the claim with the intent to give it back.
-func released(release reaper.Release, now time.Time) *v1alpha1.NodeClaim {
+// withRelease is the claim with the intent to give it back.
+func withRelease(release reaper.Release, now time.Time) *v1alpha1.NodeClaim {
 	c := release.Claim.DeepCopy()
 	c.Spec.Release = &v1alpha1.Release{Reason: string(release.Reason), Message: release.Message, Since: metav1.NewMicroTime(now), Drain: release.Drain}
 	return c
@@ -135,7 +137,7 @@ func released(release reaper.Release, now time.Time) *v1alpha1.NodeClaim {
 
 // cancel records the intent to give back a claim whose node does not serve.
 func (r *Reaper) cancel(ctx context.Context, cancel reaper.Release, now time.Time) {
-	updated, err := r.Kube.UpdateClaim(ctx, released(cancel, now))
+	updated, err := r.Kube.UpdateClaim(ctx, withRelease(cancel, now))
 	if err != nil {
 		if !Conflict(err) {
 			r.Log.Error("could not record the release", "claim", cancel.Claim.Name, "error", err)
@@ -154,7 +156,7 @@ func (r *Reaper) release(ctx context.Context, release reaper.Release, now time.T
 	if !r.Live.Close(node, release.Pods) {
 		return
 	}
-	c := released(release, now)
+	c := withRelease(release, now)
 	updated, err := r.Kube.UpdateClaim(ctx, c)
 	if err != nil {
 		r.Live.Reopen(node)

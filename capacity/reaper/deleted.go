@@ -97,6 +97,8 @@ func (d *decider) disband(c *capacity.Claim) bool {
 		d.spare(c, NotReady, "")
 	case o.Spec.Release != nil, state == v1alpha1.ClaimReady, state == v1alpha1.ClaimDraining:
 		return false
+	case p.frozen != "":
+		d.spare(c, Frozen, p.frozen)
 	default:
 		d.Cancel = append(d.Cancel, Release{
 			Claim: o, Reason: PoolDeleted, Drain: drainOf(p.object), Message: "pool " + p.object.Name + " is being deleted",

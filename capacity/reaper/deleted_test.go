@@ -70,6 +70,7 @@ func TestWhatBecomesOfANodeOfADeletedPool(t *testing.T) {
 			w.live.SetProvider(&v1alpha1.Provider{ObjectMeta: metav1.ObjectMeta{Name: "sim", Finalizers: []string{v1alpha1.ProviderFinalizer},
 				DeletionTimestamp: new(metav1.NewTime(start))}})
 		}, reaper.PoolDeleted, ""},
+		"people who stopped releases keep it": {func(w *world) { w.node(0); w.freeze("releases", "p") }, reaper.Frozen, "alice"},
 		"a drain that was undone a moment ago keeps it": {func(w *world) {
 			again := metav1.NewMicroTime(start.Add(time.Hour))
 			w.node(0, func(c *v1alpha1.NodeClaim) { c.Status.DrainAgain = &again })
@@ -154,6 +155,21 @@ func TestClaimsOfADeletedPoolThatAreNotReady(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A freeze of releases stops what is on its way, too; keeping nodes destroys nothing, and goes on.
+func TestAFreezeOfADeletedPool(t *testing.T) {
+	w := newWorld(0)
+	w.node(0, inState(v1alpha1.ClaimLaunching, ""))
+	w.node(1)
+	w.freeze("releases", "p")
+	w.drop()
+	d := w.decide(time.Second)
+	require.Empty(t, slices.Concat(d.Release, d.Cancel))
+	require.Equal(t, reaper.Frozen, d.Reasons["p-000"])
+	require.Equal(t, reaper.Frozen, d.Reasons["p-001"])
+	w.keepNodes()
+	require.Len(t, w.decide(time.Second).Keep, 1)
 }
 
 func TestNodesOfADeletedPoolAreKeptWhereItSaysSo(t *testing.T) {

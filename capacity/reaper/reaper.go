@@ -176,9 +176,7 @@ func (d *decider) judge(c *capacity.Claim) (Reason, time.Duration) {
 		return NotReady, 0
 	case p.object == nil:
 		return NoPool, 0
-	case p.deleted():
-		return d.judgeDeleted(c, p.object)
-	case p.object.Spec.ScaleDown.Disabled:
+	case p.object.Spec.ScaleDown.Disabled && !p.deleted():
 		return Disabled, 0
 	case p.frozen != "":
 		d.Details[c.Object.Name] = p.frozen

@@ -25,7 +25,6 @@ func TestM06AClaimedHostThatIsDeletedStays(t *testing.T) {
 	request := ask()
 	m, err := rack.Provider.Create(t.Context(), request)
 	require.NoError(t, err)
-	require.Equal(t, []string{v1alpha1.HostFinalizer}, rack.Objects.Get("host-00").Finalizers)
 	rack.Advance(t, time.Minute)
 	require.True(t, lamps["host-00"].IsOn())
 
@@ -33,6 +32,7 @@ func TestM06AClaimedHostThatIsDeletedStays(t *testing.T) {
 	rack.Advance(t, time.Minute)
 	h := rack.Objects.Get("host-00")
 	require.NotNil(t, h, "the object is held")
+	require.Equal(t, []string{v1alpha1.HostFinalizer}, h.Finalizers)
 	_, err = rack.Provider.Get(t.Context(), m)
 	require.NoError(t, err, "its machine is not proven gone")
 	why := meta.FindStatusCondition(h.Status.Conditions, v1alpha1.ConditionDeleting)
