@@ -14,6 +14,7 @@ import (
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/housekeeping"
+	"github.com/muster-sh/muster/capacity/lifecycle"
 	"github.com/muster-sh/muster/provider"
 )
 
@@ -139,10 +140,7 @@ func (p *Providers) plain(ctx context.Context, pr *v1alpha1.Provider) {
 			if n.Name != m.Node || housekeeping.ClaimOf(n) != m.ClaimUID {
 				continue
 			}
-			plain := n.DeepCopy()
-			delete(plain.Annotations, v1alpha1.RegisteredAnnotation)
-			delete(plain.Labels, v1alpha1.ClaimLabel)
-			if err := ignoreStale(p.Kube.UpdateNode(ctx, n, plain)); err != nil {
+			if err := ignoreStale(p.Kube.UpdateNode(ctx, n, lifecycle.PlainNode(n))); err != nil {
 				p.Log.Warn("cannot take the marks off a node that is kept", "node", n.Name, "error", err)
 			}
 		}
