@@ -370,6 +370,39 @@ func TestM02PodsOfAnyNodeOfTheMachineKeepIt(t *testing.T) {
 	}
 }
 
+// The pods of a renamed host are on its new Node, and one is protected since the cache last heard of it: the gate looks at the pods of
+// every Node before one is evicted.
+func TestM02AnEvictionIsProvenOnWhicheverNodeThePodIs(t *testing.T) {
+	a := newAttacked(t)
+	a.claim("p-000", uuidA, v1alpha1.ClaimReady)
+	a.node("p-000", uuidA, "node-p-000", "uid-p-000")
+	other := a.node("renamed", uuidA, "node-renamed", "")
+	other.Status.Conditions[0].Status = corev1.ConditionUnknown
+	a.pod("web", "renamed")
+	a.runs(5 * time.Second)
+	a.release("p-000", 10*time.Minute)
+	a.runs(time.Second)
+	protected := a.pods[0].DeepCopy()
+	protected.Annotations = map[string]string{v1alpha1.DoNotDisruptAnnotation: "true"}
+	a.pods[0] = protected
+	for range 30 {
+		_, err := a.loop.Reconcile(t.Context(), "p-000")
+		require.NoError(t, err)
+		a.now = a.now.Add(time.Second)
+	}
+	require.Empty(t, a.evicted)
+	require.Equal(t, "ProtectedPods", a.blocked("p-000").Reason)
+	a.pods = nil // it leaves by itself, which the cache has not heard of either
+	for range 30 {
+		_, err := a.loop.Reconcile(t.Context(), "p-000")
+		require.NoError(t, err, "a pod that is not there is no reason to stop")
+		a.now = a.now.Add(time.Second)
+	}
+	require.Empty(t, a.evicted)
+	a.runs(time.Minute)
+	require.Equal(t, []string{"p-000"}, a.deleted)
+}
+
 // M03: two machines report one system UUID. One has a Ready Node with pods, the other never gets one of its own.
 func TestM03AUUIDThatTwoMachinesShareIsNoProof(t *testing.T) {
 	a := newAttacked(t)

@@ -93,6 +93,9 @@ func (r *Claims) leave(ctx context.Context, claim *v1alpha1.NodeClaim, p *progre
 		if r.Leading != nil && !r.Leading() {
 			return errNotLeading
 		}
+		if errors.Is(proof.CoversPod(pod.UID, r.Now(), act), gate.ErrNoProof) {
+			continue // it has left
+		}
 		if err := p.hear(pod, do(ctx, podRef(pod), proof)); err != nil {
 			return err
 		}

@@ -291,20 +291,29 @@ func (g *Gate) absence(ctx context.Context, name string, m provider.Machine) gat
 	}
 }
 
-// Pods proves that pods may be evicted from the Node of a claim that drains, or deleted there.
+// Pods proves that pods may be evicted from the Nodes of a claim that drains, or deleted there. The proof covers those of them that the
+// API server has on one of these Nodes.
 func (g *Gate) Pods(ctx context.Context, act gate.Act, claim *v1alpha1.NodeClaim, pods []lifecycle.PodOnNode) (gate.Proof, error) {
 	e := g.evidence(ctx, act, claim.Spec.Pool, gate.Subject{Node: claim.Status.NodeName, ClaimUID: claim.UID, Attempt: claim.Status.Attempts})
 	claims, current := g.intent(ctx, &e, claim, act, claim.Status.Attempts)
-	g.candidates(ctx, &e, current, claims)
-	for _, p := range pods {
+	found, _ := g.candidates(ctx, &e, current, claims)
+	batch := make([]types.UID, len(pods))
+	for i, p := range pods {
+		batch[i] = p.UID
+	}
+	var on []gate.Pod
+	for _, name := range nodeNames(claim, found) {
+		read, err := g.Kube.PodsOn(ctx, name)
+		if err != nil {
+			e.On = gate.Unread[[]gate.Pod](err)
+			return g.judge(e)
+		}
+		on = append(on, g.touched(current, read, batch)...)
+	}
+	e.On = gate.Read(on)
+	for _, p := range on {
 		e.Pods = append(e.Pods, p.UID)
 	}
-	read, err := g.Kube.PodsOn(ctx, claim.Status.NodeName)
-	if err != nil {
-		e.On = gate.Unread[[]gate.Pod](err)
-		return g.judge(e)
-	}
-	e.On = gate.Read(g.touched(current, read, e.Pods))
 	return g.judge(e)
 }
 
