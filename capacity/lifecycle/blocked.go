@@ -32,7 +32,7 @@ func (s *step) hearGate() {
 
 // block tells why an act is not done, once for each reason, and what a person can do about it.
 func (s *step) block(refusal *gate.Refusal) {
-	s.refused = true
+	s.refused, s.noNode = true, refusal.Act == gate.DeleteNode
 	message := refusal.Error()
 	if refusal.Act == gate.Delete || refusal.Act == gate.Stop {
 		message += "; if the machine is gone for good: muster confirm-gone " + s.c.Name

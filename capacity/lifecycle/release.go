@@ -129,7 +129,8 @@ func (s *step) confirmed() {
 	if s.o.Confirmed == "" {
 		return
 	}
-	s.o.Machine, s.o.Outcome, s.refused = Sighting{Presence: Absent, At: s.now}, nil, false
+	s.o.Machine, s.o.Outcome = Sighting{Presence: Absent, At: s.now}, nil
+	s.refused = s.noNode // the word is about the machine alone
 	if s.reasonOf(v1alpha1.ConditionLaunched) == ReasonGone {
 		return
 	}

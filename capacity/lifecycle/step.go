@@ -103,6 +103,7 @@ type step struct {
 	acted   bool // an effect other than an event was asked for
 	next    time.Duration
 	refused bool // by the gate
+	noNode  bool // it refuses that the Node is deleted
 }
 
 // hear takes in what the provider answered. A machine of another claim is no answer at all.
