@@ -219,6 +219,10 @@ type HostStatus struct {
 	// machine, and is not switched.
 	// +optional
 	Identity *MachineIdentity `json:"identity,omitempty"`
+	// met is the machine that answered last, where it contradicts identity: nothing is switched until the recorded one answers again, or
+	// an operator returns the host while no claim has it.
+	// +optional
+	Met *MachineIdentity `json:"met,omitempty"`
 
 	// claim is the NodeClaim that has this host, released the last one that had it.
 	// +optional
@@ -268,6 +272,14 @@ type HostStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
+
+// ConditionIdentified of a Host says whether its interface tells which machine it is. Without that Muster has no proof that it switches
+// the right one off.
+const ConditionIdentified = "Identified"
+
+// ConditionPowerOffBlocked of a Host says that the gate does not permit its power to be taken away, or that nothing says whether it
+// is off, and why.
+const ConditionPowerOffBlocked = "PowerOffBlocked"
 
 // HostClaim is a claim as its host remembers it.
 type HostClaim struct {

@@ -318,6 +318,11 @@ func (in *HostStatus) DeepCopyInto(out *HostStatus) {
 		*out = new(MachineIdentity)
 		**out = **in
 	}
+	if in.Met != nil {
+		in, out := &in.Met, &out.Met
+		*out = new(MachineIdentity)
+		**out = **in
+	}
 	if in.Claim != nil {
 		in, out := &in.Claim, &out.Claim
 		*out = new(HostClaim)

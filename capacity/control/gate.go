@@ -251,6 +251,9 @@ func (g *Gate) podsOn(ctx context.Context, name string, ready bool) ([]gate.Pod,
 		if i >= 0 && !ready && read[i].DeletionTimestamp != nil && g.Now().Sub(read[i].DeletionTimestamp.Time) >= leavesWithin {
 			continue
 		}
+		if i >= 0 && ofTheAct(&read[i]) {
+			continue
+		}
 		if i < 0 && p.Node != "" {
 			continue // bound in the cache, and not at the API server any more
 		}

@@ -34,3 +34,15 @@ func Asks(c *v1alpha1.NodeClaim, act gate.Act, attempt int32) (asks, not string)
 	}
 	return in, ""
 }
+
+// MachineGone says that a claim has no machine any more, or none yet: that was proven, or a person said so.
+func MachineGone(c *v1alpha1.NodeClaim) bool {
+	launched := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionLaunched)
+	return c.Status.MachineID == "" || c.Status.State == v1alpha1.ClaimFailed || launched != nil && launched.Reason == ReasonGone
+}
+
+// ConfirmedGone says that a person's word was taken that a machine of this claim is gone.
+func ConfirmedGone(c *v1alpha1.NodeClaim) bool {
+	blocked := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReleaseBlocked)
+	return blocked != nil && blocked.Reason == reasonConfirmedWord
+}

@@ -119,6 +119,9 @@ func (s *step) provenGone() bool {
 	return s.absentSince(s.c.Status.LaunchedAt)
 }
 
+// reasonConfirmedWord is that of ReleaseBlocked after a person's word was taken.
+const reasonConfirmedWord = "Confirmed"
+
 // confirmed takes a person's word that the machine is gone, which the gate has accepted: it is good for this attempt alone.
 func (s *step) confirmed() {
 	if s.o.Untaken != "" {
@@ -137,7 +140,7 @@ func (s *step) confirmed() {
 	s.c.Status.Errors, s.c.Status.NextAttempt, s.c.Status.Seeded = 0, nil, false
 	message := fmt.Sprintf("machine %s is gone, by the word of %s", s.c.Status.MachineID, s.o.Confirmed)
 	s.no(v1alpha1.ConditionLaunched, ReasonGone, message)
-	s.no(v1alpha1.ConditionReleaseBlocked, "Confirmed", message)
+	s.no(v1alpha1.ConditionReleaseBlocked, reasonConfirmedWord, message)
 	s.do(Event{Type: corev1.EventTypeWarning, Reason: ReasonConfirmed, Message: message})
 }
 

@@ -38,6 +38,7 @@ type hostMaker struct {
 	client   client.Client
 	kube     kubernetes.Interface
 	nodes    nodeFinder // nil where nobody watches
+	gate     host.Gate  // nil where nobody keeps
 	live     *capacity.Live
 	leading  func() bool
 	record   func(about control.Subject, warning bool, reason, message string)
@@ -51,6 +52,8 @@ type hostMaker struct {
 	mu   sync.Mutex
 	made map[string]*hostBackend
 }
+
+var _ host.Gate = (*control.Gate)(nil)
 
 // hostBackend is what one Provider object was made into.
 type hostBackend struct {
@@ -86,12 +89,12 @@ func (m *hostMaker) make(p *v1alpha1.Provider) (provider.Provider, error) {
 
 func (m *hostMaker) begin(name string, rules host.Rules) *hostBackend {
 	all := &objects.API{Client: m.client}
-	b := &hostBackend{provider: host.NewProvider(name, all, m.switches, m.now)}
+	b := &hostBackend{provider: host.NewProvider(name, all, m.switches, m.gate, m.now)}
 	if m.leading == nil {
 		return b // to look only
 	}
 	b.keeper = &host.Keeper{
-		Name: name, Objects: all, Switches: m.switches, Claims: claimSights{m.live}, Recorder: m, Rules: rules,
+		Name: name, Objects: all, Switches: m.switches, Claims: claimSights{m.live}, Gate: m.gate, Recorder: m, Rules: rules,
 		Now: m.now, Log: m.log, Leading: m.leading, Parallel: bmcParallel,
 		Observe: m.metrics.observeCall(name), States: m.metrics.observeStates(name),
 	}
@@ -149,7 +152,10 @@ func (c claimSights) ClaimOf(name string, uid types.UID) *host.ClaimSight {
 	if claim == nil || claim.UID != uid {
 		return nil
 	}
-	s := &host.ClaimSight{State: claim.Status.State, Served: claim.Status.ReadyAt != nil}
+	s := &host.ClaimSight{State: claim.Status.State, Served: claim.Status.ReadyAt != nil, Attempt: claim.Status.Attempts,
+		NodeName: claim.Status.NodeName, NodeUID: claim.Status.NodeUID,
+		Gone:      claim.Status.MachineID != "" && lifecycle.MachineGone(claim),
+		Confirmed: lifecycle.ConfirmedGone(claim)}
 	for _, condition := range claim.Status.Conditions {
 		if condition.Type == v1alpha1.ConditionReleased && condition.Reason == lifecycle.ReasonTimeout {
 			s.TimedOut = true

@@ -28,7 +28,7 @@ type hostSwitches struct {
 
 	mu      sync.Mutex
 	redfish map[string]*redfish.BMC
-	ipmi    map[string]*ipmi.Switch
+	ipmi    map[string]*ipmi.BMC
 }
 
 // Switch returns the switch of a host as its spec says now.
@@ -51,18 +51,18 @@ func (s *hostSwitches) breaker(next http.RoundTripper) *dial.Breaker {
 }
 
 func (s *hostSwitches) of(h *v1alpha1.Host) (host.Switch, error) {
-	p := h.Spec.Power
+	p, bound := h.Spec.Power, host.Bind(h, s.registry.now)
 	switch p.Interface {
 	case v1alpha1.PowerRedfish:
 		bmc, err := s.bmc(h)
 		if err != nil {
 			return nil, &provider.Error{Op: "host " + h.Name, Kind: provider.ErrMisconfigured, Err: err}
 		}
-		return redfish.Switch{BMC: bmc, System: p.System, UUID: h.Spec.SystemUUID}, nil
+		return redfish.Switch{BMC: bmc, System: p.System, UUID: h.Spec.SystemUUID, Bound: bound}, nil
 	case v1alpha1.PowerIPMI:
-		return s.chassis(h), nil
+		return ipmi.Switch{BMC: s.chassis(h), Bound: bound, UUID: h.Spec.SystemUUID}, nil
 	case v1alpha1.PowerWoL:
-		w := wol.Switch{Host: h, Cluster: s.cluster(h.Spec.Provider)}
+		w := wol.Switch{Host: h, Cluster: s.cluster(h.Spec.Provider), Bound: bound}
 		if p.Credentials != nil {
 			w.Credentials = s.registry.credentials(p.Credentials)
 		}
@@ -95,14 +95,14 @@ func (s *hostSwitches) bmc(h *v1alpha1.Host) (*redfish.BMC, error) {
 	return s.redfish[key], nil
 }
 
-func (s *hostSwitches) chassis(h *v1alpha1.Host) *ipmi.Switch {
+func (s *hostSwitches) chassis(h *v1alpha1.Host) *ipmi.BMC {
 	p := h.Spec.Power
 	p.Boot = ""
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := keyOf(p)
 	if s.ipmi == nil {
-		s.ipmi = map[string]*ipmi.Switch{}
+		s.ipmi = map[string]*ipmi.BMC{}
 	}
 	if s.ipmi[key] == nil {
 		s.ipmi[key] = ipmi.New(ipmi.Config{Address: p.Address, Suites: p.CipherSuites,

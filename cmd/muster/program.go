@@ -101,6 +101,7 @@ func newProgram(ctx context.Context, f serveFlags, config *rest.Config, log *slo
 		return nil, err
 	}
 	p.loops = newLoops(p, cluster)
+	p.hosts.gate = p.loops.Claims.Gate
 	p.feed.OnClaim, p.feed.OnNode = p.loops.Wake, p.loops.WakeNode
 	return p, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // checksAtOnce bounds how many BMCs Check reads at a time.
@@ -18,7 +19,8 @@ const checksAtOnce = 8
 
 // Check reads every host once.
 func (p *Provider) Check(ctx context.Context) []provider.Finding {
-	hosts, err := p.hosts(ctx)
+	all, err := p.all(ctx)
+	hosts, twins := of(p.name, all), identity.HostTwins(all)
 	if err != nil {
 		return []provider.Finding{{Subject: "hosts", Level: provider.LevelError, Message: err.Error(),
 			Hint: "Muster needs the rights to list hosts and to update hosts/status: apply deploy/rbac"}}
@@ -29,19 +31,19 @@ func (p *Provider) Check(ctx context.Context) []provider.Finding {
 	}
 	findings := make([]provider.Finding, len(hosts))
 	slots := make(chan struct{}, checksAtOnce)
-	var all sync.WaitGroup
+	var reading sync.WaitGroup
 	for i, h := range hosts {
-		all.Go(func() {
+		reading.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			findings[i] = p.checkOne(ctx, h)
+			findings[i] = p.checkOne(ctx, h, twins[h.Name])
 		})
 	}
-	all.Wait()
+	reading.Wait()
 	return findings
 }
 
-func (p *Provider) checkOne(ctx context.Context, h *v1alpha1.Host) provider.Finding {
+func (p *Provider) checkOne(ctx context.Context, h *v1alpha1.Host, twins []string) provider.Finding {
 	f := provider.Finding{Subject: "host " + h.Name, Level: provider.LevelOK}
 	s, err := p.switches.Switch(ctx, h)
 	var r Reading
@@ -63,6 +65,15 @@ func (p *Provider) checkOne(ctx context.Context, h *v1alpha1.Host) provider.Find
 		f.Level = provider.LevelWarning
 		f.Message = fmt.Sprintf("spec.systemUUID is %s and the BMC says %s", h.Spec.SystemUUID, r.SystemUUID)
 		f.Hint = "see that the address is this host's BMC, and spec.systemUUID what its kubelet reports"
+	case Bind(h, p.now).Same(r.Identity) != nil:
+		f.Level, f.Message = provider.LevelError, Bind(h, p.now).Same(r.Identity).Error()
+		f.Hint = "see that power.address and power.system are this host's; if it was replaced, set a new value of the annotation " +
+			v1alpha1.ReturnHostAnnotation + " while no claim has it"
+	case len(twins) > 0:
+		f.Level, f.Message = provider.LevelError, "cannot be told apart from "+strings.Join(twins, ", ")
+		f.Hint = "delete one of the Hosts, or set power.address and power.system of each to its own"
+	case identity.UUID(r.Identity.SystemUUID) == "" && r.Identity.Serial == "" && h.Spec.Power.Interface != v1alpha1.PowerWoL:
+		f.Level, f.Message, f.Hint = provider.LevelWarning, noProof(h), "see docs/hosts.md, What proves what"
 	case state(h) == v1alpha1.HostQuarantined:
 		f.Level, f.Message = provider.LevelWarning, "quarantined: "+h.Status.Message
 		f.Hint = "repair it, then set a new value of the annotation " + v1alpha1.ReturnHostAnnotation

@@ -13,6 +13,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // Why a host is not chosen; each is said once for all hosts it holds for.
@@ -24,6 +25,8 @@ const (
 	whyPool        = "not for this pool"
 	whyLabels      = "without the labels asked for"
 	whyUnreachable = "not answering"
+	whyAnother     = "another machine answers"
+	whyTwin        = "not to be told apart from another Host"
 )
 
 // maxErrors is how many looks in a row may fail before an idle host counts as one that does not answer.
@@ -38,13 +41,17 @@ func Choose(r provider.Request, hosts []*v1alpha1.Host) (*v1alpha1.Host, string,
 	if err != nil {
 		return nil, "", fmt.Errorf("the selector of hosts: %w", err)
 	}
-	racks, reasons := map[string]int{}, map[string]int{}
+	racks, reasons, twins := map[string]int{}, map[string]int{}, identity.HostTwins(hosts)
 	var fit []*v1alpha1.Host
 	for _, h := range hosts {
 		if c := h.Status.Claim; c != nil && c.Pool == r.Pool {
 			racks[h.Spec.Rack]++
 		}
-		if why := unfit(r, picked, h); why != "" {
+		why := unfit(r, picked, h)
+		if why == "" && len(twins[h.Name]) > 0 {
+			why = whyTwin
+		}
+		if why != "" {
 			reasons[why]++
 			continue
 		}
@@ -77,6 +84,8 @@ func unfit(r provider.Request, picked labels.Selector, h *v1alpha1.Host) string 
 		return whyQuarantined
 	case state(h) != v1alpha1.HostOff:
 		return whyClaimed
+	case h.Status.Met != nil:
+		return whyAnother
 	case len(h.Spec.Pools) > 0 && !slices.Contains(h.Spec.Pools, r.Pool):
 		return whyPool
 	case !picked.Matches(labels.Set(h.Labels)):

@@ -59,10 +59,24 @@ func letGo(h *v1alpha1.Host, now time.Time) (*v1alpha1.Host, Event) {
 	return h, Event{Type: corev1.EventTypeNormal, Reason: "Kept", Message: "claim " + name + " is gone, and " + message}
 }
 
+// awaited says that a host which is being deleted was given back, and that its claim does not know so yet: without the object nothing
+// could prove it.
+func (k *Keeper) awaited(h *v1alpha1.Host) bool {
+	last := h.Status.Released
+	if h.DeletionTimestamp == nil || last == nil || k.Claims == nil {
+		return false
+	}
+	c := k.Claims.ClaimOf(last.Name, last.UID)
+	return c != nil && !c.Gone && c.Attempt <= last.Attempt
+}
+
+// awaitedEvery is how often it is looked whether the claim knows.
+const awaitedEvery = 5 * time.Second
+
 // settle puts Muster's finalizer on a host that is in use, and takes it off one that is not. It returns false when there is nothing
 // more to be done about the host now.
 func (k *Keeper) settle(ctx context.Context, h *v1alpha1.Host) (*v1alpha1.Host, bool, error) {
-	held, needed := slices.Contains(h.Finalizers, v1alpha1.HostFinalizer), inUse(h) != ""
+	held, needed := slices.Contains(h.Finalizers, v1alpha1.HostFinalizer), inUse(h) != "" || k.awaited(h)
 	finalizers := slices.Clone(h.Finalizers)
 	switch {
 	case needed && !held && h.DeletionTimestamp == nil:

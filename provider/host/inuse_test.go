@@ -41,11 +41,16 @@ func TestM06AClaimedHostThatIsDeletedStays(t *testing.T) {
 	require.Contains(t, why.Message, "NodeClaim "+request.Claim+" has this host. Delete that NodeClaim")
 	require.Contains(t, rack.Events(), "host-00 InUse")
 
+	rack.Claims.Set(m.ClaimUID, host.ClaimSight{State: v1alpha1.ClaimReleasing})
 	require.NoError(t, rack.Provider.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, rack.Now())))
 	rack.Advance(t, 20*time.Minute)
 	require.False(t, lamps["host-00"].IsOn())
-	require.Nil(t, rack.Objects.Get("host-00"), "it goes when it is seen off")
+	require.NotNil(t, rack.Objects.Get("host-00"), "its claim does not know yet")
 	require.ErrorIs(t, rack.Provider.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, rack.Now())), provider.ErrNotFound)
+	rack.Claims.Set(m.ClaimUID, host.ClaimSight{State: v1alpha1.ClaimReleasing, Gone: true})
+	rack.Advance(t, time.Minute)
+	require.Nil(t, rack.Objects.Get("host-00"), "it goes when it is seen off, and its claim knows")
+	require.ErrorIs(t, rack.Provider.Delete(t.Context(), m, gatetest.Judge(gate.Delete, m, rack.Now())), provider.ErrUnknown, "an object that is not there proves nothing")
 }
 
 // The finalizer of a host that serves nobody comes off, and a host that was never claimed has none.
@@ -91,7 +96,7 @@ func TestAHostIsClaimedOnlyWithItsFinalizer(t *testing.T) {
 					rack.Objects.Break(errors.New("the API server is away"), late)
 				}
 			}}
-			p := host.NewProvider(hosttest.ProviderName, broken, rack.Keeper.Switches, rack.Now)
+			p := host.NewProvider(hosttest.ProviderName, broken, rack.Keeper.Switches, rack.Gate, rack.Now)
 			_, err := p.Create(t.Context(), ask())
 			require.ErrorIs(t, err, provider.ErrUnknown)
 			require.Equal(t, 1, calls)

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // Keeper does for the hosts of one Provider what Step decides: it writes the status, makes the call, and steps again.
@@ -20,6 +23,8 @@ type Keeper struct {
 	Objects  Objects
 	Switches Switches
 	Claims   Claims
+	// Gate permits the taking of power; without one it is never taken.
+	Gate     Gate
 	Recorder Recorder
 	Rules    Rules // to begin with; SetRules changes them
 	Now      func() time.Time
@@ -48,10 +53,11 @@ type memory struct {
 	uid     string
 
 	// Guarded by the Keeper: when the host is to be stepped, and the version it was last stepped at.
-	due  time.Time
-	seen string
-	lane int
-	left chan struct{}
+	due   time.Time
+	seen  string
+	twins string // of the last pass
+	lane  int
+	left  chan struct{}
 }
 
 // callTimeout bounds one call to a switch: a BMC that does not answer for so long will not.
@@ -63,11 +69,11 @@ func (k *Keeper) Pass(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list hosts: %w", err)
 	}
-	hosts := of(k.Name, all)
+	hosts, twins := of(k.Name, all), identity.HostTwins(all)
 	k.count(hosts)
 	k.began()
 	for _, h := range hosts {
-		m, due := k.remember(h)
+		m, due := k.remember(h, strings.Join(twins[h.Name], ", "))
 		if !due {
 			continue
 		}
@@ -86,7 +92,7 @@ func (k *Keeper) Pass(ctx context.Context) error {
 			case <-left: // the next pass has it in another lane
 				return
 			}
-			k.steps(ctx, h, m, double)
+			k.steps(ctx, h, m, Observed{Double: double, Twins: twins[h.Name]})
 		})
 	}
 	return nil
@@ -179,7 +185,7 @@ func (k *Keeper) count(hosts []*v1alpha1.Host) {
 
 // remember returns what is known of a host, and whether it is to be stepped. Of another object with the same name nothing
 // is known.
-func (k *Keeper) remember(h *v1alpha1.Host) (*memory, bool) {
+func (k *Keeper) remember(h *v1alpha1.Host, twins string) (*memory, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.hosts == nil {
@@ -193,7 +199,9 @@ func (k *Keeper) remember(h *v1alpha1.Host) (*memory, bool) {
 		m = &memory{uid: string(h.UID)}
 		k.hosts[h.Name] = m
 	}
-	return m, m.seen != h.ResourceVersion || !k.Now().Before(m.due)
+	changed := m.twins != twins
+	m.twins = twins
+	return m, changed || m.seen != h.ResourceVersion || !k.Now().Before(m.due)
 }
 
 // NextDue is the earliest time a known host is due; false when there is none.
@@ -213,12 +221,12 @@ func (k *Keeper) NextDue() (time.Time, bool) {
 const maxSteps = 4
 
 // steps steps a host until it waits for something.
-func (k *Keeper) steps(ctx context.Context, h *v1alpha1.Host, m *memory, double bool) {
+func (k *Keeper) steps(ctx context.Context, h *v1alpha1.Host, m *memory, o Observed) {
 	for range maxSteps {
 		if ctx.Err() != nil || k.Leading != nil && !k.Leading() {
 			return
 		}
-		next, more, err := k.step(ctx, h, m, double)
+		next, more, err := k.step(ctx, h, m, o)
 		if err != nil {
 			k.Log.Warn("host", "host", h.Name, "error", err)
 			k.again(m, time.Second)
@@ -233,8 +241,8 @@ func (k *Keeper) steps(ctx context.Context, h *v1alpha1.Host, m *memory, double 
 }
 
 // step observes, decides, records and performs once. It returns false when the host waits.
-func (k *Keeper) step(ctx context.Context, h *v1alpha1.Host, m *memory, double bool) (*v1alpha1.Host, bool, error) {
-	r := k.decide(h, m, double)
+func (k *Keeper) step(ctx context.Context, h *v1alpha1.Host, m *memory, o Observed) (*v1alpha1.Host, bool, error) {
+	r := k.decide(ctx, h, m, o)
 	if r.Err != nil {
 		return h, false, r.Err
 	}
@@ -264,6 +272,9 @@ func (k *Keeper) step(ctx context.Context, h *v1alpha1.Host, m *memory, double b
 		k.again(m, 0)
 		return next, false, nil
 	}
+	if k.awaited(next) {
+		k.again(m, awaitedEvery)
+	}
 	if r.Call == CallNone {
 		return next, false, nil
 	}
@@ -273,12 +284,12 @@ func (k *Keeper) step(ctx context.Context, h *v1alpha1.Host, m *memory, double b
 }
 
 // decide is Step, and what is said of a host that is being deleted or whose machine was handed over.
-func (k *Keeper) decide(h *v1alpha1.Host, m *memory, double bool) Result {
+func (k *Keeper) decide(ctx context.Context, h *v1alpha1.Host, m *memory, o Observed) Result {
 	if c := h.Status.Claim; c != nil && k.Claims != nil && k.Claims.Kept(c.Name, c.UID) {
 		free, e := letGo(h, k.Now())
 		return Result{Host: free, Events: []Event{e}}
 	}
-	r := Step(h, k.observe(h, m, double), k.rules(), k.Now())
+	r := Step(h, k.observe(ctx, h, m, o), k.rules(), k.Now())
 	if r.Err == nil {
 		r.Events = append(r.Events, tellDeletion(r.Host, k.Now())...)
 	}
@@ -301,10 +312,19 @@ func (k *Keeper) again(m *memory, in time.Duration) {
 	m.due = k.Now().Add(in)
 }
 
-func (k *Keeper) observe(h *v1alpha1.Host, m *memory, double bool) Observed {
-	o := Observed{Look: m.look, Outcome: m.outcome, Double: double, Term: k.began()}
-	if c := h.Status.Claim; c != nil && k.Claims != nil {
+func (k *Keeper) observe(ctx context.Context, h *v1alpha1.Host, m *memory, o Observed) Observed {
+	o.Look, o.Outcome, o.Term = m.look, m.outcome, k.began()
+	c := h.Status.Claim
+	if c == nil {
+		return o
+	}
+	if k.Claims != nil {
 		o.Claim = k.Claims.ClaimOf(c.Name, c.UID)
+	}
+	if o.Claim == nil && k.Gate != nil && h.Status.State == v1alpha1.HostPoweringOff && Power(powerText(m.look)) == Unknown {
+		if claimed, err := k.Gate.Claimed(ctx, c.UID); err == nil && !claimed {
+			o.Claim = &ClaimSight{Gone: true}
+		}
 	}
 	return o
 }
@@ -318,7 +338,7 @@ func (k *Keeper) call(ctx context.Context, h *v1alpha1.Host, c Call) Outcome {
 	if err != nil {
 		out.Err = err
 	} else {
-		out.Reading, out.Err = perform(ctx, s, c, h)
+		out.Reading, out.Err = k.perform(ctx, s, c, h)
 	}
 	if k.Observe != nil {
 		k.Observe(h.Name, c, out.Err, k.Now().Sub(out.Began))
@@ -326,10 +346,31 @@ func (k *Keeper) call(ctx context.Context, h *v1alpha1.Host, c Call) Outcome {
 	return out
 }
 
-func perform(ctx context.Context, s Switch, c Call, h *v1alpha1.Host) (Reading, error) {
+// permit asks the gate, when the switch has met the machine.
+func (k *Keeper) permit(h *v1alpha1.Host) Permit {
+	return func(ctx context.Context, met v1alpha1.MachineIdentity) (gate.Proof, error) {
+		if k.Gate == nil {
+			return gate.Proof{}, &Denied{errNoGate}
+		}
+		p, err := k.Gate.PowerOff(ctx, h, met, k.Objects.List)
+		if err != nil {
+			return gate.Proof{}, &Denied{err}
+		}
+		return p, nil
+	}
+}
+
+func (k *Keeper) perform(ctx context.Context, s Switch, c Call, h *v1alpha1.Host) (Reading, error) {
 	switch c {
 	case CallRead:
-		return s.Read(ctx)
+		r, err := s.Read(ctx)
+		if err == nil {
+			err = Bind(h, k.Now).Same(r.Identity)
+		}
+		if err != nil {
+			return Reading{}, err
+		}
+		return r, nil
 	case CallOn:
 		boot := h.Spec.Power.Boot
 		if boot == "" && h.Status.BootOverride != "" { // of an earlier claim
@@ -341,9 +382,9 @@ func perform(ctx context.Context, s Switch, c Call, h *v1alpha1.Host) (Reading, 
 	case CallClear:
 		return Reading{}, s.ClearBoot(ctx)
 	case CallShutdown:
-		return Reading{}, s.Shutdown(ctx)
+		return Reading{}, s.Shutdown(ctx, k.permit(h))
 	case CallOff:
-		return Reading{}, s.Off(ctx)
+		return Reading{}, s.Off(ctx, k.permit(h))
 	}
 	return Reading{}, fmt.Errorf("call %q: %w", c, provider.ErrRefused)
 }

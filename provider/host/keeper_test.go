@@ -71,23 +71,26 @@ func TestCallsToAllBMCsTogetherAreLimited(t *testing.T) {
 		paced := hosttest.SwitchFunc(func(_ context.Context, h *v1alpha1.Host) (host.Switch, error) {
 			return host.Paced{Switch: lamps[h.Name], Limit: limit}, nil
 		})
-		p := host.NewProvider(hosttest.ProviderName, rack.Objects, paced, rack.Now)
+		p := host.NewProvider(hosttest.ProviderName, rack.Objects, paced, rack.Gate, rack.Now)
 		began := time.Now()
 		require.Len(t, p.Check(t.Context()), hosts)
 		require.InDelta(t, (hosts-perSecond)/perSecond, time.Since(began).Seconds(), 0.1)
 		s, err := paced(t.Context(), rack.Objects.Get("host-00"))
 		require.NoError(t, err)
+		claimed := rack.Objects.Get("host-00")
+		claimed.Status.Claim = &v1alpha1.HostClaim{UID: "uid", Attempt: 1}
+		permit := hosttest.Permits(claimed, rack.Now)
 		began = time.Now()
 		for _, call := range []func() error{
-			func() error { return s.On(t.Context(), "") }, func() error { return s.Shutdown(t.Context()) },
-			func() error { return s.Off(t.Context()) },
+			func() error { return s.On(t.Context(), "") }, func() error { return s.Shutdown(t.Context(), permit) },
+			func() error { return s.Off(t.Context(), permit) },
 		} {
 			require.NoError(t, call())
 		}
 		require.InDelta(t, 3.0/perSecond, time.Since(began).Seconds(), 0.01)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.ErrorIs(t, s.Off(ctx), provider.ErrBusy, "nothing was done")
+		require.ErrorIs(t, s.Off(ctx, permit), provider.ErrBusy, "nothing was done")
 		require.Equal(t, []host.Call{host.CallOn, host.CallShutdown, host.CallOff}, lamps["host-00"].Calls())
 	})
 }

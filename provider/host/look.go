@@ -3,6 +3,8 @@ package host
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/muster-sh/muster/api/v1alpha1"
 )
 
@@ -65,6 +67,15 @@ type ClaimSight struct {
 	Served bool
 	// TimedOut says that the machine is given back because its node did not register in time.
 	TimedOut bool
+	// NodeName and NodeUID are the Node that registered for the claim; empty before one did.
+	NodeName string
+	NodeUID  types.UID
+	// Attempt is the claim's.
+	Attempt int32
+	// Gone says that the claim waits for the machine of its attempt no more: it was proven gone, a person said so, or there is no claim.
+	Gone bool
+	// Confirmed says that a person said so of an attempt of this claim.
+	Confirmed bool
 }
 
 // Observed is what the loop saw for one host.
@@ -78,4 +89,6 @@ type Observed struct {
 	Double bool
 	// Term is when this process began to keep hosts; what the host notes from before that is of another clock.
 	Term time.Time
+	// Twins are the hosts that cannot be told apart from this one, each with the reason.
+	Twins []string
 }

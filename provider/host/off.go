@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -42,8 +43,19 @@ func stopped(s *step) { s.read(s.rules.Watch) }
 
 // switchOff asks for power off, by way of the operating system where that served, until the host is seen off.
 func (s *step) switchOff(end func(message string)) {
-	p := s.o.Look.Reading.Power
+	p := Power(powerText(s.o.Look))
 	switch {
+	case s.returned && p != On && p != PoweringOn:
+		end("off, by the word of an operator")
+	case s.word() && p != On && p != PoweringOn && p != Off:
+		s.st().Fault = FaultPowerUnknown
+		end("nothing says whether it is off, and nothing waits for it any more")
+	case s.denied != nil:
+		s.blocked()
+	case s.st().Met != nil:
+		_, why := s.doubt()
+		s.say(why + "; it is not switched")
+		s.read(s.pollOff())
 	case s.out(CallShutdown) && s.noShutdown():
 		s.force()
 	case !s.readSince(s.st().Since) || s.st().Tries > 0 && !s.readSince(s.st().LastTry):
@@ -53,15 +65,71 @@ func (s *step) switchOff(end func(message string)) {
 	case p == Off:
 		s.say("off; looking whether it stays off")
 		s.read(s.rules.Hold)
-	case p == Unknown && s.age() >= s.rules.Shutdown && s.st().Tries > 1:
+	case p == Unknown && s.age() >= s.rules.Shutdown && s.st().Tries > 1 && s.neverSeen():
 		s.st().Fault = FaultPowerUnknown
-		end("nobody can say whether it is off")
+		end("nothing can say whether it is off")
 	case s.st().Tries == 0 && s.st().Served && !s.noShutdown():
 		s.say("asking the operating system to shut down")
 		s.try(CallShutdown)
 	default:
 		s.force()
 	}
+}
+
+// word says that nothing waits for the host's power any more: the gate took a person's word that the machine is gone, or the claim
+// itself is gone.
+func (s *step) word() bool {
+	c := s.o.Claim
+	return c != nil && (c.Gone || c.Confirmed && c.Attempt > s.st().Claim.Attempt)
+}
+
+// neverSeen says that there is nothing that could ever say whether the host is off: it has no BMC, and no Node of it came.
+func (s *step) neverSeen() bool {
+	return s.h.Spec.Power.Interface == v1alpha1.PowerWoL && !s.st().Served && s.st().Claim.NodeName == ""
+}
+
+// blocked waits for what the gate misses, and tells it.
+func (s *step) blocked() {
+	st, reason := s.st(), s.denied.reason()
+	if s.out(CallOff) && st.Tries > 0 { // its time to shut down is over all the same
+		st.LastTry = micro(s.now.Add(-s.rules.Shutdown))
+	}
+	message := "its power is left alone: " + s.denied.Error()
+	if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionPowerOffBlocked); c == nil || c.Status != metav1.ConditionTrue || c.Reason != reason {
+		s.warn(reason, message+personsWord(s.h))
+	}
+	s.condition(v1alpha1.ConditionPowerOffBlocked, metav1.ConditionTrue, reason, message)
+	s.say(message)
+	s.wake(gateAgain)
+	s.read(gateAgain)
+}
+
+// gateAgain is how soon the gate is asked again after it refused.
+const gateAgain = 5 * time.Second
+
+// personsWord is what a person can do where no reading comes.
+func personsWord(h *v1alpha1.Host) string {
+	return fmt.Sprintf("; if the machine is off for good: muster confirm-gone %s, or a new value of the annotation %s on the host",
+		h.Status.Claim.Name, v1alpha1.ReturnHostAnnotation)
+}
+
+// unblocked forgets what the gate said of an earlier power-off.
+func (s *step) unblocked() {
+	if meta.IsStatusConditionTrue(s.st().Conditions, v1alpha1.ConditionPowerOffBlocked) {
+		s.condition(v1alpha1.ConditionPowerOffBlocked, metav1.ConditionFalse, "Permitted", "")
+	}
+}
+
+// tellUnknown says once that no reading tells whether the host is off.
+func (s *step) tellUnknown() {
+	const message = "nothing says whether it is off"
+	if Power(s.st().Power) != Unknown || s.age() < s.rules.Shutdown || s.st().Tries < 2 {
+		return
+	}
+	if c := meta.FindStatusCondition(s.st().Conditions, v1alpha1.ConditionPowerOffBlocked); c == nil || c.Reason != FaultPowerUnknown {
+		s.warn(FaultPowerUnknown, message+personsWord(s.h))
+	}
+	s.condition(v1alpha1.ConditionPowerOffBlocked, metav1.ConditionTrue, FaultPowerUnknown, message+personsWord(s.h))
 }
 
 // lastWords takes in what the claim says at its end: whether something runs there that can be shut down, and whether the
@@ -99,6 +167,7 @@ func (s *step) force() {
 		s.read(s.pollOff())
 		return
 	}
+	s.tellUnknown()
 	if s.st().Tries == 5 {
 		s.warn("StaysOn", "asked to power off again and again, and it stays on: "+s.st().LastError)
 	}
@@ -124,6 +193,7 @@ func (s *step) release(message string) {
 	}
 	s.tell("Released", fmt.Sprintf("released by claim %s: %s", st.Claim.Name, message))
 	fault := st.Fault
+	s.unblocked()
 	st.Released, st.Claim, st.SwitchedOn, st.Served, st.Fault = st.Claim, nil, false, false, ""
 	if fault == "" {
 		s.enter(v1alpha1.HostOff, "free")
@@ -136,7 +206,7 @@ func (s *step) lockAway(fault string) {
 	st := s.st()
 	var until *metav1.MicroTime
 	switch fault {
-	case FaultPowerUnknown:
+	case FaultPowerUnknown, FaultIdentity, FaultAmbiguous:
 	case FaultFoundOn:
 		until = micro(s.now.Add(s.rules.CoolDown))
 	default:
@@ -154,10 +224,30 @@ func (s *step) lockAway(fault string) {
 	s.warn("Quarantined", message)
 }
 
+// quarantine keeps a free host out until it is known again which machine it is.
+func (s *step) quarantine(fault, why string) {
+	s.st().Quarantine = &v1alpha1.Quarantine{Reason: fault, Message: cut(why), Since: *micro(s.now)}
+	s.enter(v1alpha1.HostQuarantined, why)
+	s.warn("Quarantined", fault+": "+why)
+}
+
 // quarantined waits for the end of the cool-down, or for the operator.
 func quarantined(s *step) {
 	q := s.st().Quarantine
+	fault, why := s.doubt()
 	switch {
+	case q == nil && fault != "":
+		s.quarantine(fault, why)
+	case q != nil && fault != "" && q.Until == nil && (q.Reason == FaultIdentity || q.Reason == FaultAmbiguous):
+		q.Reason, q.Message = fault, cut(why)
+		s.say(why)
+		s.read(s.rules.Idle)
+	case q != nil && (q.Reason == FaultIdentity || q.Reason == FaultAmbiguous) && s.readSince(&q.Since):
+		s.st().Quarantine = nil
+		s.enter(v1alpha1.HostOff, "it is known again which machine it is")
+		s.tell("Returned", "it is known again which machine it is")
+	case q != nil && (q.Reason == FaultIdentity || q.Reason == FaultAmbiguous):
+		s.read(s.rules.Idle)
 	case q == nil:
 		s.st().Quarantine = nil
 		s.enter(v1alpha1.HostOff, "returned by an operator")

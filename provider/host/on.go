@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,17 +11,23 @@ import (
 
 // Why a host is given up for a claim; also the reasons of its quarantine and of its events.
 const (
-	FaultFoundOn      = "FoundOn"      // it was on before Muster switched it on: somebody else's
-	FaultNoEffect     = "NoEffect"     // power-on was accepted and nothing happened
-	FaultUnreachable  = "Unreachable"  // no answer until the deadline
-	FaultRefused      = "Refused"      // the BMC will not do it: credentials, rights, no such operation
-	FaultWentOff      = "WentOff"      // off, without Muster having asked for it
-	FaultNeverJoined  = "NeverJoined"  // powered on, and its node did not come
-	FaultPowerUnknown = "PowerUnknown" // given back without a way to see whether it is off
+	FaultFoundOn      = "FoundOn"           // it was on before Muster switched it on: somebody else's
+	FaultNoEffect     = "NoEffect"          // power-on was accepted and nothing happened
+	FaultUnreachable  = "Unreachable"       // no answer until the deadline
+	FaultRefused      = "Refused"           // the BMC will not do it: credentials, rights, no such operation
+	FaultWentOff      = "WentOff"           // off, without Muster having asked for it
+	FaultNeverJoined  = "NeverJoined"       // powered on, and its node did not come
+	FaultPowerUnknown = "PowerUnknown"      // given back without a way to see whether it is off
+	FaultIdentity     = "IdentityMismatch"  // another machine answers than the recorded one
+	FaultAmbiguous    = "IdentityAmbiguous" // another Host object may be the same machine
 )
 
 // off is a free host: it is read now and then, so that one that somebody switched on is not claimed.
 func off(s *step) {
+	if fault, why := s.doubt(); fault != "" {
+		s.quarantine(fault, why)
+		return
+	}
 	switch p := Power(s.st().Power); {
 	case s.h.Spec.Quarantined:
 		s.say("kept from being claimed by spec.quarantined")
@@ -38,7 +45,10 @@ func off(s *step) {
 // is made: whatever is on later is on because of us.
 func poweringOn(s *step) {
 	p := s.o.Look.Reading.Power
+	fault, why := s.doubt()
 	switch {
+	case fault != "" && !s.st().SwitchedOn:
+		s.fail(fault, why)
 	case hopeless(s.failure) || s.readRefused():
 		s.fail(FaultRefused, s.st().LastError)
 	case s.readSince(s.claimedAt()) && p == On && !s.st().SwitchedOn:
@@ -58,7 +68,13 @@ func poweringOn(s *step) {
 	case p == PoweringOn || p == PoweringOff:
 		s.say("the BMC says " + string(p))
 		s.read(s.rules.poll(s.age()))
+	case fault != "":
+		s.say(why + "; it is not switched")
+		s.read(s.rules.Hold)
 	case !s.st().SwitchedOn:
+		if s.turnedAway() {
+			break
+		}
 		s.st().SwitchedOn = true
 		s.switchOn()
 	default:
@@ -82,6 +98,31 @@ func (s *step) readRefused() bool {
 func hopeless(err error) bool {
 	kind := provider.KindOf(err)
 	return kind == provider.ErrRefused || kind == provider.ErrMisconfigured //nolint:errorlint // a kind is compared, not unwrapped
+}
+
+// notSwitchedOn takes the intent back when the first power-on was not carried out for certain: whatever is on after that was
+// switched on by a person.
+func (s *step) notSwitchedOn(out *Outcome) {
+	if out.Call == CallOn && s.st().Tries <= 1 && (hopeless(out.Err) || errors.Is(out.Err, provider.ErrBusy)) {
+		s.st().SwitchedOn = false
+	}
+}
+
+// turnedAway waits for the next try after one that the BMC did not carry out, and for a reading since then.
+func (s *step) turnedAway() bool {
+	if s.st().LastTry == nil {
+		return false
+	}
+	if left := s.rules.backoff(s.st().Errors) - s.sinceTry(); left > 0 {
+		s.wake(left)
+		s.read(s.rules.poll(s.sinceTry()))
+		return true
+	}
+	if !s.readSince(s.st().LastTry) {
+		s.read(s.rules.PollFirst)
+		return true
+	}
+	return false
 }
 
 func (s *step) switchOn() {
@@ -165,7 +206,7 @@ func serving(s *step) {
 		s.fail(FaultWentOff, "off, and Muster did not switch it off")
 		return
 	}
-	if s.st().State == v1alpha1.HostReady && s.st().BootOverride != "" {
+	if fault, _ := s.doubt(); fault == "" && s.st().State == v1alpha1.HostReady && s.st().BootOverride != "" {
 		if left := s.rules.OnRetry - s.sinceTry(); left > 0 {
 			s.wake(left)
 		} else {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ type Provider struct {
 	name     string
 	objects  Objects
 	switches Switches
+	gate     Gate
 	now      func() time.Time
 
 	claiming sync.Mutex // two creations must not see the same host free
@@ -30,9 +32,10 @@ type Provider struct {
 
 var _ provider.Provider = (*Provider)(nil)
 
-// NewProvider returns the verbs over the hosts whose spec.provider is this name. The switches are for Check.
-func NewProvider(name string, objects Objects, switches Switches, now func() time.Time) *Provider {
-	return &Provider{name: name, objects: objects, switches: switches, now: now}
+// NewProvider returns the verbs over the hosts whose spec.provider is this name. The switches are for Check, the gate is for
+// Create: without one no host is claimed.
+func NewProvider(name string, objects Objects, switches Switches, gate Gate, now func() time.Time) *Provider {
+	return &Provider{name: name, objects: objects, switches: switches, gate: gate, now: now}
 }
 
 // claimTries is how often another host is looked for when somebody else was quicker.
@@ -42,12 +45,17 @@ const claimTries = 5
 func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Machine, error) {
 	p.claiming.Lock()
 	defer p.claiming.Unlock()
-	for range claimTries {
-		hosts, err := p.hosts(ctx)
+	denied := map[string]error{} // by host: what of it was not handed over
+	for tries := 0; tries < claimTries; tries++ {
+		all, err := p.all(ctx)
 		if err != nil {
 			return provider.Machine{}, fmt.Errorf("create %s: %w", r.Claim, err)
 		}
-		if h := claimedBy(hosts, r.ClaimUID); h != nil {
+		hosts := of(p.name, all)
+		if h := claimedBy(all, r.ClaimUID); h != nil {
+			if h.Spec.Provider != p.name {
+				return provider.Machine{}, fmt.Errorf("create %s: %w", r.Claim, p.moved(h))
+			}
 			m, err := again(h, r)
 			if err != nil || h.Status.State != v1alpha1.HostStopped {
 				return m, err
@@ -60,12 +68,20 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Mac
 		if over := slices.IndexFunc(hosts, func(h *v1alpha1.Host) bool { return served(h, r.ClaimUID) && h.Status.Released.Attempt >= r.Attempt }); over >= 0 {
 			return provider.Machine{}, fmt.Errorf("create %s: attempt %d is over: %w", r.Claim, r.Attempt, provider.ErrRefused)
 		}
-		h, why, err := Choose(r, hosts)
+		h, why, err := Choose(r, slices.DeleteFunc(hosts, func(h *v1alpha1.Host) bool { return denied[h.Name] != nil }))
 		if err != nil {
 			return provider.Machine{}, &provider.Error{Op: "create " + r.Claim, Kind: provider.ErrMisconfigured, Err: err, Hint: "see template.hosts of the pool"}
 		}
+		if h == nil && len(denied) > 0 {
+			return provider.Machine{}, p.notHandedOver(r, of(p.name, all), denied)
+		}
 		if h == nil {
 			return provider.Machine{}, fmt.Errorf("create %s: %s: %w", r.Claim, why, provider.ErrNoCapacity)
+		}
+		if err := p.handOver(ctx, h, r); err != nil {
+			denied[h.Name] = err
+			tries-- // one host less to choose from
+			continue
 		}
 		chosen := h.Name
 		if h, err = p.hold(ctx, h); err == nil {
@@ -95,6 +111,43 @@ func (p *Provider) hold(ctx context.Context, h *v1alpha1.Host) (*v1alpha1.Host, 
 	return held, err
 }
 
+// handOver asks the gate whether anything of an earlier claim is left on a free host, and spends its proof.
+func (p *Provider) handOver(ctx context.Context, h *v1alpha1.Host, r provider.Request) error {
+	if p.gate == nil {
+		return errNoGate
+	}
+	proof, err := p.gate.HandOver(ctx, h, r, p.objects.List)
+	if err != nil {
+		return err
+	}
+	return proof.Spend(gate.HandOver, gate.Subject{Machine: h.Name, ClaimUID: r.ClaimUID, Attempt: r.Attempt}, p.now())
+}
+
+// leavesWithin is how long what an earlier claim left on a host may take to go: its Node's pods are collected after 40 s.
+const leavesWithin = 2 * time.Minute
+
+// notHandedOver says that no free host is handed over. What was given back a moment ago, or could not be looked at, is waited for;
+// anything else is as good as no host.
+func (p *Provider) notHandedOver(r provider.Request, hosts []*v1alpha1.Host, denied map[string]error) error {
+	kind, first := provider.ErrNoCapacity, slices.Min(slices.Collect(maps.Keys(denied)))
+	for _, h := range hosts {
+		var refusal *gate.Refusal
+		err := denied[h.Name]
+		if err == nil {
+			continue
+		}
+		free := leavesWithin
+		if since := h.Status.Since; since != nil {
+			free = p.now().Sub(since.Time)
+		}
+		if !errors.As(err, &refusal) || free >= 0 && free < leavesWithin {
+			kind = provider.ErrBusy
+		}
+	}
+	return &provider.Error{Op: "create " + r.Claim, Kind: kind,
+		Err: fmt.Errorf("free hosts that are not handed over: %d; host %s: %w", len(denied), first, denied[first])}
+}
+
 // claim is the host with the intent to power it on for this request.
 func claim(h *v1alpha1.Host, r provider.Request, now time.Time) *v1alpha1.Host {
 	h = h.DeepCopy()
@@ -121,15 +174,45 @@ func again(h *v1alpha1.Host, r provider.Request) (provider.Machine, error) {
 
 // Get returns the host of a claim.
 func (p *Provider) Get(ctx context.Context, m provider.Machine) (provider.Machine, error) {
-	hosts, err := p.hosts(ctx)
+	all, err := p.all(ctx)
 	if err != nil {
 		return provider.Machine{}, fmt.Errorf("get %s: %w", m.ClaimUID, err)
 	}
-	h := claimedBy(hosts, m.ClaimUID)
-	if h == nil {
-		return provider.Machine{}, fmt.Errorf("get %s: no host has this claim: %w", m.ClaimUID, provider.ErrNotFound)
+	h := claimedBy(all, m.ClaimUID)
+	switch {
+	case h == nil:
+		return provider.Machine{}, fmt.Errorf("get %s: %w", m.ClaimUID, absent(all, m))
+	case h.Spec.Provider != p.name:
+		return provider.Machine{}, fmt.Errorf("get %s: %w", m.ClaimUID, p.moved(h))
 	}
 	return machineOf(h), nil
+}
+
+// absent says what it means that no host has a claim. Only the Host itself proves that the claim gave it back: one that is missing, or
+// that was made again under its name, knows nothing of the machine that the claim switched on.
+func absent(all []*v1alpha1.Host, m provider.Machine) error {
+	if m.ID == "" {
+		return fmt.Errorf("no host has claim UID %s: %w", m.ClaimUID, provider.ErrNotFound)
+	}
+	i := slices.IndexFunc(all, func(h *v1alpha1.Host) bool { return h.Name == string(m.ID) })
+	switch {
+	case i < 0:
+		return unproven(m, fmt.Sprintf("Host %s does not exist any more, and its machine may be on", m.ID))
+	case served(all[i], m.ClaimUID):
+		return fmt.Errorf("host %s was given back by claim UID %s: %w", m.ID, m.ClaimUID, provider.ErrNotFound)
+	}
+	return unproven(m, fmt.Sprintf("Host %s does not know the claim: it was made again, or its status was taken away, and its machine may be on", m.ID))
+}
+
+func unproven(m provider.Machine, why string) error {
+	return &provider.Error{Op: "host " + string(m.ID), Kind: provider.ErrUnknown, Err: errors.New(why),
+		Hint: "if the machine is off for good: muster confirm-gone " + m.Claim}
+}
+
+// moved says that the host of a claim is another Provider's now.
+func (p *Provider) moved(h *v1alpha1.Host) error {
+	return &provider.Error{Op: "host " + h.Name, Kind: provider.ErrUnknown,
+		Err: fmt.Errorf("spec.provider is %s, and claim %s has it from %s", h.Spec.Provider, h.Status.Claim.Name, p.name), Hint: "set spec.provider back"}
 }
 
 // List returns every host that has a claim.
@@ -150,11 +233,11 @@ func (p *Provider) List(ctx context.Context) ([]provider.Machine, error) {
 // Delete gives a host back; it is gone when it was seen off.
 func (p *Provider) Delete(ctx context.Context, m provider.Machine, proof gate.Proof) error {
 	for range claimTries {
-		hosts, err := p.hosts(ctx)
+		all, err := p.all(ctx)
 		if err != nil {
 			return fmt.Errorf("delete %s: %w", m.ID, err)
 		}
-		h, err := owned(hosts, m)
+		h, err := p.owned(all, m)
 		if err != nil {
 			return fmt.Errorf("delete %s: %w", m.ID, err)
 		}
@@ -176,11 +259,11 @@ func (p *Provider) Delete(ctx context.Context, m provider.Machine, proof gate.Pr
 // Stop has a host that serves a claim powered off; it stays the claim's.
 func (p *Provider) Stop(ctx context.Context, m provider.Machine, proof gate.Proof) (provider.Machine, error) {
 	for range claimTries {
-		hosts, err := p.hosts(ctx)
+		all, err := p.all(ctx)
 		if err != nil {
 			return provider.Machine{}, fmt.Errorf("stop %s: %w", m.ID, err)
 		}
-		h, err := owned(hosts, m)
+		h, err := p.owned(all, m)
 		if err != nil {
 			return provider.Machine{}, fmt.Errorf("stop %s: %w", m.ID, err)
 		}
@@ -216,25 +299,34 @@ func (p *Provider) enter(ctx context.Context, h *v1alpha1.Host, to v1alpha1.Host
 }
 
 // owned returns the host of a machine if it is that machine's in name and claim.
-func owned(hosts []*v1alpha1.Host, m provider.Machine) (*v1alpha1.Host, error) {
+func (p *Provider) owned(all []*v1alpha1.Host, m provider.Machine) (*v1alpha1.Host, error) {
 	if m.ClaimUID == "" {
 		return nil, fmt.Errorf("no claim UID: %w", provider.ErrRefused)
 	}
-	if h := claimedBy(hosts, m.ClaimUID); h != nil {
-		if h.Name != string(m.ID) {
+	if h := claimedBy(all, m.ClaimUID); h != nil {
+		switch {
+		case h.Name != string(m.ID):
 			return nil, fmt.Errorf("claim UID %s has host %s: %w", m.ClaimUID, h.Name, provider.ErrRefused)
+		case h.Spec.Provider != p.name:
+			return nil, p.moved(h)
 		}
 		return h, nil
 	}
-	i := slices.IndexFunc(hosts, func(h *v1alpha1.Host) bool { return h.Name == string(m.ID) })
-	if i >= 0 && !served(hosts[i], m.ClaimUID) {
+	i := slices.IndexFunc(all, func(h *v1alpha1.Host) bool { return h.Name == string(m.ID) })
+	if i >= 0 && !served(all[i], m.ClaimUID) {
 		return nil, fmt.Errorf("host %s is not of claim UID %s: %w", m.ID, m.ClaimUID, provider.ErrRefused)
 	}
-	return nil, fmt.Errorf("no host has claim UID %s: %w", m.ClaimUID, provider.ErrNotFound)
+	return nil, absent(all, m)
 }
 
 // hosts returns the hosts of this provider by name, from a complete list.
 func (p *Provider) hosts(ctx context.Context) ([]*v1alpha1.Host, error) {
+	all, err := p.all(ctx)
+	return of(p.name, all), err
+}
+
+// all returns every Host, from a complete list.
+func (p *Provider) all(ctx context.Context) ([]*v1alpha1.Host, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%w: %w", provider.ErrUnknown, err)
 	}
@@ -242,7 +334,7 @@ func (p *Provider) hosts(ctx context.Context) ([]*v1alpha1.Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list hosts: %w: %w", provider.ErrUnknown, err)
 	}
-	return of(p.name, all), nil
+	return all, nil
 }
 
 // of returns the hosts of one provider, sorted by name.
@@ -292,6 +384,9 @@ func identityOf(h *v1alpha1.Host) v1alpha1.MachineIdentity {
 	id := v1alpha1.MachineIdentity{}
 	if h.Status.Identity != nil {
 		id = *h.Status.Identity
+	}
+	if h.Status.Met != nil && h.Status.SwitchedOn { // what was never switched on is given back, whatever answers
+		id = *h.Status.Met
 	}
 	id.ID, id.Name = string(h.UID), h.Name
 	return id

@@ -46,7 +46,7 @@ type Row struct {
 func Table() []Row {
 	to := func(s ...v1alpha1.HostState) []v1alpha1.HostState { return s }
 	return []Row{
-		{v1alpha1.HostOff, nil, off},
+		{v1alpha1.HostOff, to(v1alpha1.HostQuarantined), off},
 		{v1alpha1.HostPoweringOn, to(v1alpha1.HostJoining, v1alpha1.HostError), poweringOn},
 		{v1alpha1.HostJoining, to(v1alpha1.HostReady, v1alpha1.HostDraining, v1alpha1.HostError), serving},
 		{v1alpha1.HostReady, to(v1alpha1.HostDraining, v1alpha1.HostError), serving},
@@ -96,7 +96,10 @@ type step struct {
 	events []Event
 	next   time.Duration
 
-	failure error // of the power operation just made
+	failure error   // of the power operation just made
+	denied  *Denied // the gate did not permit it
+	// returned says that an operator returns the host while it is given back.
+	returned bool
 }
 
 func (s *step) st() *v1alpha1.HostStatus { return &s.h.Status }
@@ -107,19 +110,33 @@ func (s *step) hear() {
 	if uuid := s.o.Look.Reading.SystemUUID; uuid != "" {
 		s.st().SystemUUID = uuid
 	}
+	if c, st := s.o.Claim, s.st(); c != nil && st.Claim != nil && c.NodeName != "" {
+		st.Claim.NodeName, st.Claim.NodeUID = c.NodeName, c.NodeUID
+	}
 	out := s.o.Outcome
 	if out == nil {
 		return
 	}
-	if out.Err == nil || errors.Is(out.Err, ErrNoShutdown) {
+	var another *Another
+	switch {
+	case errors.As(out.Err, &another):
+		s.meet(another)
+	case errors.As(out.Err, &s.denied):
+	case out.Call == CallRead && out.Err == nil:
+		s.identify(out.Reading)
+	}
+	switch {
+	case out.Err == nil || errors.Is(out.Err, ErrNoShutdown):
 		s.st().Errors, s.st().LastError = 0, cut(out.Reading.Failed)
-	} else {
+	case s.denied != nil: // nothing is wrong with the switch
+	default:
 		s.st().Errors++
 		s.st().LastError = cut(out.Err.Error())
 	}
 	if out.Call == CallRead {
 		return
 	}
+	s.notSwitchedOn(out)
 	s.failure = out.Err
 	if out.Call == CallClear {
 		s.cleared(out.Err)
@@ -137,6 +154,10 @@ func (s *step) hearOperator() {
 	}
 	if s.st().State == v1alpha1.HostQuarantined && said != "" {
 		s.st().Quarantine, s.st().Strikes, s.st().Errors = nil, 0, 0
+		s.st().Identity, s.st().Met = nil, nil // the next reading says which machine it is from now on
+	}
+	if s.st().State == v1alpha1.HostPoweringOff && said != "" {
+		s.returned = true
 	}
 	s.st().Returned = said
 }

@@ -26,7 +26,9 @@ const (
 // Reading is what a look at a host said.
 type Reading struct {
 	Power Power
-	// SystemUUID is empty where it cannot be read.
+	// Identity is which machine answered; facts that cannot be read are empty.
+	Identity v1alpha1.MachineIdentity
+	// SystemUUID is what the Node of the machine will report; empty where it cannot be read.
 	SystemUUID string
 	// UUIDs are what the system's UUID may be, where the BMC tells one in a byte order that nobody knows.
 	UUIDs []string
@@ -40,17 +42,18 @@ var ErrNoShutdown = errors.New("no graceful shutdown")
 // Switch is the power switch of one host. No verb waits for its effect: accepted is not done, and only Read says what is.
 // All may be called twice; that the host is already in the state asked for is no error. Errors are those of the package
 // provider: ErrBusy (nothing was done, ask again later), ErrRefused (it will never work as configured), ErrUnknown (it may
-// have been done: read).
+// have been done: read). Each verb but Read compares, in its own operation, the machine that it meets with the one on record, and
+// changes nothing of another one: that is an *Another.
 type Switch interface {
 	// Read asks afresh, past every cache.
 	Read(ctx context.Context) (Reading, error)
 	// On powers the host on. A boot device that is not empty is set for the next boot first; without it being set the
 	// host is not powered on.
 	On(ctx context.Context, boot v1alpha1.BootDevice) error
-	// Shutdown asks the operating system to stop, or returns ErrNoShutdown.
-	Shutdown(ctx context.Context) error
+	// Shutdown asks the operating system to stop, or returns ErrNoShutdown. It and Off ask for a proof first, and spend it.
+	Shutdown(ctx context.Context, permit Permit) error
 	// Off takes the power away.
-	Off(ctx context.Context) error
+	Off(ctx context.Context, permit Permit) error
 	// ClearBoot ends a boot device that On set and that outlived the boot it was for. Where none is set it does nothing.
 	ClearBoot(ctx context.Context) error
 }
@@ -87,19 +90,19 @@ func (p Paced) On(ctx context.Context, boot v1alpha1.BootDevice) error {
 }
 
 // Shutdown shuts down in its turn.
-func (p Paced) Shutdown(ctx context.Context) error {
+func (p Paced) Shutdown(ctx context.Context, permit Permit) error {
 	if err := p.wait(ctx); err != nil {
 		return err
 	}
-	return p.Switch.Shutdown(ctx)
+	return p.Switch.Shutdown(ctx, permit)
 }
 
 // Off powers off in its turn.
-func (p Paced) Off(ctx context.Context) error {
+func (p Paced) Off(ctx context.Context, permit Permit) error {
 	if err := p.wait(ctx); err != nil {
 		return err
 	}
-	return p.Switch.Off(ctx)
+	return p.Switch.Off(ctx, permit)
 }
 
 // ClearBoot clears in its turn.

@@ -29,6 +29,9 @@ type Backend struct {
 	Foreign map[string]func() (id provider.ID, untouched func() bool)
 	// Blind makes the backend answer only in part, as to somebody who may not see everything; nil where it cannot.
 	Blind func()
+	// NoObject is what a machine is whose object is not there, where the backend knows machines by objects that people can delete: the
+	// object is gone, and the machine may be on. Nil for ErrNotFound.
+	NoObject error
 	// CannotStop says that its machines cannot be switched off from outside.
 	CannotStop bool
 	// Rotate changes the credentials, at the backend and where the provider reads them; nil where there are none.

@@ -37,14 +37,14 @@ func (r *Rack) OverTheWire(t *testing.T, wire *providertest.Wire) {
 // Restart is a new process: what the provider and the keeper remember beside the objects is lost.
 func (r *Rack) Restart() {
 	k := r.Keeper
-	r.Keeper = &host.Keeper{Name: k.Name, Objects: k.Objects, Switches: k.Switches, Claims: k.Claims, Recorder: k.Recorder, Rules: k.Rules,
+	r.Keeper = &host.Keeper{Name: k.Name, Objects: k.Objects, Switches: k.Switches, Claims: k.Claims, Gate: k.Gate, Recorder: k.Recorder, Rules: k.Rules,
 		Now: k.Now, Log: k.Log, Parallel: k.Parallel}
 	r.Use(k.Objects)
 }
 
 // Use has the provider and the keeper read and write objects somewhere else.
 func (r *Rack) Use(o host.Objects) {
-	r.Provider = host.NewProvider(ProviderName, o, r.Keeper.Switches, r.Now)
+	r.Provider = host.NewProvider(ProviderName, o, r.Keeper.Switches, r.Gate, r.Now)
 	r.Keeper.Objects = o
 }
 

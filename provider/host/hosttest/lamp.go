@@ -2,11 +2,13 @@ package hosttest
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 	"github.com/muster-sh/muster/provider/host"
 )
 
@@ -15,6 +17,10 @@ type Lamp struct {
 	Clock *Clock
 	// Delay is how long power takes to change.
 	Delay time.Duration
+	// Identity is which machine it says that it is.
+	Identity v1alpha1.MachineIdentity
+	// Mute tells no power state.
+	Mute bool
 	// BootStays keeps the boot device that On set.
 	BootStays bool
 	// Lies has On be accepted without effect; Deaf the same of Shutdown, Stuck of Off; NoShutdown has none.
@@ -95,10 +101,16 @@ func (l *Lamp) Read(ctx context.Context) (host.Reading, error) {
 	if err := l.do(ctx, host.CallRead, false, false); err != nil {
 		return host.Reading{}, err
 	}
-	if l.IsOn() {
-		return host.Reading{Power: host.On}, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := host.Reading{Power: host.Off, Identity: l.Identity}
+	switch on := l.settle(); {
+	case l.Mute:
+		r.Power = host.Unknown
+	case on:
+		r.Power = host.On
 	}
-	return host.Reading{Power: host.Off}, nil
+	return r, nil
 }
 
 // On switches it on.
@@ -109,16 +121,51 @@ func (l *Lamp) On(ctx context.Context, boot v1alpha1.BootDevice) error {
 	return l.do(ctx, host.CallOn, true, !l.Lies)
 }
 
+// Is has another machine answer from now on.
+func (l *Lamp) Is(id v1alpha1.MachineIdentity) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Identity = id
+}
+
+// Tell has it tell its power state, or not.
+func (l *Lamp) Tell(power bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Mute = !power
+}
+
+// permitted asks for the proof that every power-off wants.
+func (l *Lamp) permitted(ctx context.Context, permit host.Permit) error {
+	l.mu.Lock()
+	met := l.Identity
+	l.mu.Unlock()
+	proof, err := permit(ctx, met)
+	if err != nil {
+		return err
+	}
+	if len(proof.Items()) == 0 || proof.Identity().SystemUUID != met.SystemUUID {
+		return fmt.Errorf("%w: %w", provider.ErrRefused, gate.ErrNoProof)
+	}
+	return nil
+}
+
 // Shutdown switches it off gently.
-func (l *Lamp) Shutdown(ctx context.Context) error {
+func (l *Lamp) Shutdown(ctx context.Context, permit host.Permit) error {
 	if l.NoShutdown {
 		return host.ErrNoShutdown
+	}
+	if err := l.permitted(ctx, permit); err != nil {
+		return err
 	}
 	return l.do(ctx, host.CallShutdown, false, !l.Deaf)
 }
 
 // Off switches it off.
-func (l *Lamp) Off(ctx context.Context) error {
+func (l *Lamp) Off(ctx context.Context, permit host.Permit) error {
+	if err := l.permitted(ctx, permit); err != nil {
+		return err
+	}
 	return l.do(ctx, host.CallOff, false, !l.Stuck)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -38,6 +39,7 @@ type Rack struct {
 	Provider *host.Provider
 	Keeper   *host.Keeper
 	Claims   Claims
+	Gate     *Gate
 
 	mu     sync.Mutex
 	events []string
@@ -49,9 +51,10 @@ const ProviderName = "metal"
 // NewRack makes a Rack; switches are the drivers under test.
 func NewRack(switches host.Switches, hosts ...*v1alpha1.Host) *Rack {
 	r := &Rack{Clock: &Clock{}, Objects: NewObjects(hosts...)}
-	r.Provider = host.NewProvider(ProviderName, r.Objects, switches, r.Now)
+	r.Gate = &Gate{Now: r.Now}
+	r.Provider = host.NewProvider(ProviderName, r.Objects, switches, r.Gate, r.Now)
 	r.Keeper = &host.Keeper{
-		Name: ProviderName, Objects: r.Objects, Switches: switches, Claims: &r.Claims, Recorder: r, Rules: host.DefaultRules(),
+		Name: ProviderName, Objects: r.Objects, Switches: switches, Claims: &r.Claims, Gate: r.Gate, Recorder: r, Rules: host.DefaultRules(),
 		Now: r.Now, Log: slog.New(slog.DiscardHandler), Parallel: 8,
 	}
 	return r
@@ -143,8 +146,10 @@ func (f SwitchFunc) Switch(ctx context.Context, h *v1alpha1.Host) (host.Switch, 
 	return f(ctx, h)
 }
 
-// Host is a host of ProviderName with 8 CPUs and 16 GiB; its power is for the caller to fill in.
+// Host is a host of ProviderName with 8 CPUs and 16 GiB; its power is for the caller to fill in, with a BMC of its own where that is
+// at bmc.example.
 func Host(n int, power v1alpha1.Power) *v1alpha1.Host {
+	power.Address = strings.Replace(power.Address, "bmc.example", fmt.Sprintf("bmc-%02d.example", n), 1)
 	return &v1alpha1.Host{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("host-%02d", n), UID: types.UID(fmt.Sprintf("uid-%02d", n))},
 		Spec: v1alpha1.HostSpec{

@@ -29,6 +29,7 @@ func Backend(t *testing.T, r *Rack, machines Machines, object func(name string) 
 	return providertest.Backend{
 		Provider: r.Provider,
 		Now:      r.Now,
+		NoObject: provider.ErrUnknown,
 		Advance:  func(d time.Duration) { r.Advance(t, d) },
 		Count:    func() int { return count(t, r, machines) },
 		Foreign: map[string]func() (provider.ID, func() bool){

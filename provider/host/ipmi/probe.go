@@ -2,12 +2,16 @@ package ipmi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bougou/go-ipmi/pkg/client"
+	"github.com/bougou/go-ipmi/pkg/types"
 
 	"github.com/muster-sh/muster/provider/host"
+	"github.com/muster-sh/muster/provider/identity"
 )
 
 // Inventory is what a BMC tells of itself and its system.
@@ -22,7 +26,7 @@ type Inventory struct {
 }
 
 // Probe reads a BMC and changes nothing.
-func (s *Switch) Probe(ctx context.Context) (Inventory, error) {
+func (s *BMC) Probe(ctx context.Context) (Inventory, error) {
 	var out Inventory
 	err := s.do(ctx, func(c *client.Client) error {
 		device, err := c.GetDeviceID(ctx)
@@ -33,20 +37,64 @@ func (s *Switch) Probe(ctx context.Context) (Inventory, error) {
 		if err != nil {
 			return err
 		}
+		uuids, err := guid(ctx, c)
+		if err != nil {
+			return err
+		}
 		out = Inventory{Manufacturer: device.ManufacturerID, Product: device.ProductID, Power: powerOf(status.PowerIsOn),
-			Firmware: fmt.Sprintf("%d.%02d", device.MajorFirmwareRevision, device.MinorFirmwareRevision), UUIDs: guid(ctx, c)}
+			Firmware: fmt.Sprintf("%d.%02d", device.MajorFirmwareRevision, device.MinorFirmwareRevision), UUIDs: uuids}
 		return nil
 	})
 	return out, err
 }
 
-// guid asks for the system's GUID. It is a hint: a BMC that does not tell it is none the worse.
-func guid(ctx context.Context, c *client.Client) []string {
+// guid asks for the system's GUID. A BMC that says that it has none is none the worse; one that does not answer has said nothing.
+func guid(ctx context.Context, c *client.Client) ([]string, error) {
 	r, err := c.GetSystemGUID(ctx)
 	if err != nil {
+		return nil, unlessTold(err)
+	}
+	uuids := Spellings(r.GUID)
+	if slices.ContainsFunc(uuids, identity.Factory) {
+		return nil, nil
+	}
+	return uuids, nil
+}
+
+// unlessTold is nil for what the BMC itself answered: that it does not have it.
+func unlessTold(err error) error {
+	if _, told := types.IsResponseError(err); told {
 		return nil
 	}
-	return Spellings(r.GUID)
+	return err
+}
+
+// boardFRU is the inventory of the machine itself.
+const boardFRU = 0
+
+// serial asks for the serial number of the board, or of the product, in the BMC's inventory (FRU 0). It takes a dozen requests, so it
+// is asked for only where there is no GUID.
+func serial(ctx context.Context, c *client.Client) (string, error) {
+	fru, err := c.GetFRU(ctx, boardFRU, "")
+	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return "", err
+		}
+		return "", nil //nolint:nilerr // it has no inventory, or one that cannot be read
+	}
+	if b := fru.BoardInfoArea; b != nil {
+		if number := identity.Serial(fruText(b.SerialNumberTypeLength, b.SerialNumber)); number != "" {
+			return number, nil
+		}
+	}
+	if p := fru.ProductInfoArea; p != nil {
+		return identity.Serial(fruText(p.SerialNumberTypeLength, p.SerialNumber)), nil
+	}
+	return "", nil
+}
+
+func fruText(kind types.TypeLength, raw []byte) string {
+	return strings.Trim(types.FRUFieldString(kind, raw), " \x00\t\r\n")
 }
 
 // Spellings are the UUIDs that a GUID on the wire may stand for. IPMI 2.0 (20.8) sends the last byte first; much firmware
@@ -59,7 +107,7 @@ func Spellings(raw [16]byte) []string {
 	reversed := raw
 	slices.Reverse(reversed[:])
 	asIs := written(raw)
-	return []string{host.Swapped(asIs), asIs, written(reversed)}
+	return []string{identity.Swapped(asIs), asIs, written(reversed)}
 }
 
 func written(b [16]byte) string {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,17 +47,24 @@ type Config struct {
 	Breaker *dial.Breaker
 }
 
-// Switch is one BMC. One operation is under way at a time, each in a session of its own that it closes.
-type Switch struct {
+// BMC is one responder. One operation is under way at a time, each in a session of its own that it closes.
+type BMC struct {
 	config Config
 	turn   chan struct{}
-	uuids  []string // of the system, once they were told; who has the turn has them
 }
 
-var _ host.Switch = (*Switch)(nil)
+// Switch is the chassis of a BMC.
+type Switch struct {
+	BMC *BMC
+	// Bound is the host that the chassis has to be, UUID its system UUID as the Host says.
+	Bound host.Bound
+	UUID  string
+}
 
-// New returns a Switch; it calls nobody.
-func New(config Config) *Switch {
+var _ host.Switch = Switch{}
+
+// New returns a BMC; it calls nobody.
+func New(config Config) *BMC {
 	if len(config.Suites) == 0 {
 		config.Suites = DefaultSuites
 	}
@@ -66,7 +74,7 @@ func New(config Config) *Switch {
 	if config.Dial == nil {
 		config.Dial = dial.Dialer(5 * time.Second).Dial
 	}
-	return &Switch{config: config, turn: make(chan struct{}, 1)}
+	return &BMC{config: config, turn: make(chan struct{}, 1)}
 }
 
 // dialer is the library's way of taking a dialer: it calls it a proxy.
@@ -76,7 +84,7 @@ type dialer func(network, address string) (net.Conn, error)
 func (d dialer) Dial(network, address string) (net.Conn, error) { return d(network, address) }
 
 // do runs f in a session.
-func (s *Switch) do(ctx context.Context, f func(*client.Client) error) error {
+func (s *BMC) do(ctx context.Context, f func(*client.Client) error) error {
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
@@ -104,7 +112,7 @@ func (s *Switch) do(ctx context.Context, f func(*client.Client) error) error {
 
 type keys struct{ username, password dial.Secret }
 
-func (s *Switch) keys(ctx context.Context) (keys, error) {
+func (s *BMC) keys(ctx context.Context) (keys, error) {
 	known, err := s.config.Credentials.Get(ctx)
 	if err != nil {
 		return keys{}, &provider.Error{Op: "read credentials", Kind: provider.ErrMisconfigured, Err: err}
@@ -113,7 +121,7 @@ func (s *Switch) keys(ctx context.Context) (keys, error) {
 }
 
 // connect opens a session.
-func (s *Switch) connect(ctx context.Context, k keys) (*client.Client, error) {
+func (s *BMC) connect(ctx context.Context, k keys) (*client.Client, error) {
 	c, err := s.client(k.username.Reveal(), k.password.Reveal())
 	if err != nil {
 		return nil, s.explain(err, k.password)
@@ -139,7 +147,7 @@ func closeAlways(ctx context.Context, c *client.Client) {
 	_ = c.Close(ctx)
 }
 
-func (s *Switch) client(username, password string) (*client.Client, error) {
+func (s *BMC) client(username, password string) (*client.Client, error) {
 	if username == "" || password == "" || len(password) > 20 {
 		return nil, &provider.Error{Op: "log in", Kind: provider.ErrMisconfigured,
 			Err: errors.New("username and password are needed, and IPMI takes at most 20 bytes of password")}
@@ -167,21 +175,49 @@ func (s *Switch) client(username, password string) (*client.Client, error) {
 }
 
 // Read reads the chassis' power.
-func (s *Switch) Read(ctx context.Context) (host.Reading, error) {
+func (s Switch) Read(ctx context.Context) (host.Reading, error) {
 	r := host.Reading{Power: host.Unknown}
-	err := s.do(ctx, func(c *client.Client) error {
+	err := s.BMC.do(ctx, func(c *client.Client) error {
 		status, err := c.GetChassisStatus(ctx)
 		if err != nil {
 			return err
 		}
 		r.Power = powerOf(status.PowerIsOn)
-		if s.uuids == nil {
-			s.uuids = guid(ctx, c)
-		}
-		r.UUIDs = s.uuids
-		return nil
+		r.Identity, r.UUIDs, err = s.met(ctx, c)
+		return err
 	})
 	return r, err
+}
+
+// met is which machine the BMC says that it belongs to: its GUID, and without one the serial number of its board.
+func (s Switch) met(ctx context.Context, c *client.Client) (met v1alpha1.MachineIdentity, uuids []string, err error) {
+	uuids, err = guid(ctx, c)
+	if err != nil {
+		return met, nil, err
+	}
+	if len(uuids) > 0 {
+		uuid := uuids[0] // in one order always: it is compared with itself
+		if i := slices.IndexFunc(uuids, func(u string) bool { return host.SameUUID(u, s.UUID) }); i >= 0 {
+			uuid = uuids[i]
+		}
+		return s.Bound.Met("", uuid, ""), uuids, nil
+	}
+	number, err := serial(ctx, c)
+	return s.Bound.Met("", "", number), nil, err
+}
+
+// change runs f in a session, unless the BMC is another machine's than the recorded one.
+func (s Switch) change(ctx context.Context, f func(*client.Client, v1alpha1.MachineIdentity) error) error {
+	return s.BMC.do(ctx, func(c *client.Client) error {
+		met, _, err := s.met(ctx, c)
+		if err == nil {
+			err = s.Bound.Same(met)
+		}
+		if err != nil {
+			return err
+		}
+		return f(c, met)
+	})
 }
 
 func powerOf(on bool) host.Power {
@@ -192,8 +228,8 @@ func powerOf(on bool) host.Power {
 }
 
 // On powers the chassis on; IPMI takes no offence at a host that is on already.
-func (s *Switch) On(ctx context.Context, device v1alpha1.BootDevice) error {
-	return s.do(ctx, func(c *client.Client) error {
+func (s Switch) On(ctx context.Context, device v1alpha1.BootDevice) error {
+	return s.change(ctx, func(c *client.Client, _ v1alpha1.MachineIdentity) error {
 		if selector, ok := selectors[device]; ok {
 			if err := c.SetBootDevice(ctx, selector, types.BIOSBootTypeEFI, false); err != nil {
 				return fmt.Errorf("set the boot device: %w", err)
@@ -210,8 +246,8 @@ var selectors = map[v1alpha1.BootDevice]types.BootDeviceSelector{
 }
 
 // ClearBoot takes back the boot flags, and reads them.
-func (s *Switch) ClearBoot(ctx context.Context) error {
-	return s.do(ctx, func(c *client.Client) error {
+func (s Switch) ClearBoot(ctx context.Context) error {
+	return s.change(ctx, func(c *client.Client, _ v1alpha1.MachineIdentity) error {
 		if set, err := flagged(ctx, c); err != nil || !set {
 			return err
 		}
@@ -237,8 +273,11 @@ func flagged(ctx context.Context, c *client.Client) (bool, error) {
 }
 
 // Shutdown presses the power button softly, as ACPI has it; a BMC that cannot says so.
-func (s *Switch) Shutdown(ctx context.Context) error {
-	return s.do(ctx, func(c *client.Client) error {
+func (s Switch) Shutdown(ctx context.Context, permit host.Permit) error {
+	return s.change(ctx, func(c *client.Client, met v1alpha1.MachineIdentity) error {
+		if err := s.Bound.Spend(ctx, permit, met); err != nil {
+			return err
+		}
 		err := control(ctx, c, chassis.ChassisControlSoftShutdown)
 		if unsupported(err) {
 			return &provider.Error{Op: "shut down", Kind: host.ErrNoShutdown}
@@ -248,8 +287,13 @@ func (s *Switch) Shutdown(ctx context.Context) error {
 }
 
 // Off takes the power away.
-func (s *Switch) Off(ctx context.Context) error {
-	return s.do(ctx, func(c *client.Client) error { return control(ctx, c, chassis.ChassisControlPowerDown) })
+func (s Switch) Off(ctx context.Context, permit host.Permit) error {
+	return s.change(ctx, func(c *client.Client, met v1alpha1.MachineIdentity) error {
+		if err := s.Bound.Spend(ctx, permit, met); err != nil {
+			return err
+		}
+		return control(ctx, c, chassis.ChassisControlPowerDown)
+	})
 }
 
 func control(ctx context.Context, c *client.Client, what chassis.ChassisControl) error {
@@ -271,7 +315,7 @@ func unsupported(err error) bool {
 }
 
 // explain gives an error one of the kinds, a hint, and no secret.
-func (s *Switch) explain(err error, password dial.Secret) error {
+func (s *BMC) explain(err error, password dial.Secret) error {
 	var known *provider.Error
 	if err == nil || errors.As(err, &known) {
 		return err

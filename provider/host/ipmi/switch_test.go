@@ -33,7 +33,30 @@ func listen(t *testing.T, clock *hosttest.Clock, c ipmisim.Config) *ipmisim.BMC 
 	return b
 }
 
-func connect(b *ipmisim.BMC, clock *hosttest.Clock, password string, suites ...int32) *ipmi.Switch {
+func connect(b *ipmisim.BMC, clock *hosttest.Clock, password string, suites ...int32) ipmi.Switch {
+	return bound(dialed(b, clock, password, suites...), clock)
+}
+
+// bound is a switch of a claimed host.
+func bound(b *ipmi.BMC, clock *hosttest.Clock) ipmi.Switch {
+	return ipmi.Switch{BMC: b, Bound: host.Bind(claimed(1), clock.Now), UUID: hosttest.UUID(1)}
+}
+
+func claimed(n int) *v1alpha1.Host {
+	h := hosttest.Host(n, power)
+	h.Status.Claim = &v1alpha1.HostClaim{Name: "std-000", UID: "uid", Attempt: 1}
+	return h
+}
+
+// permit permits to switch off whatever is met.
+func permit(clock *hosttest.Clock) host.Permit { return hosttest.Permits(claimed(1), clock.Now) }
+
+// guid is the GUID of a host's board, as its firmware writes it.
+func guid(n byte) [16]byte {
+	return [16]byte{0x6d, 0x75, 0x73, 0x74, 0x65, 0x72, 0x40, 0x00, 0x80, 0, 0, 0, 0, 0, 0, n}
+}
+
+func dialed(b *ipmisim.BMC, clock *hosttest.Clock, password string, suites ...int32) *ipmi.BMC {
 	return ipmi.New(ipmi.Config{Address: b.Address, Suites: suites, Credentials: &dial.Credentials{Now: clock.Now,
 		Read: dial.Static(map[string]string{"username": "admin", "password": password})}})
 }
@@ -50,14 +73,14 @@ func TestAHostIsSwitchedOverIPMI(t *testing.T) {
 	b := listen(t, clock, ipmisim.Config{Delay: 10 * time.Second})
 	s := connect(b, clock, canary)
 	reads(t, s, host.Off)
-	require.NoError(t, s.Off(t.Context()), "off already is no error")
+	require.NoError(t, s.Off(t.Context(), permit(clock)), "off already is no error")
 	require.NoError(t, s.On(t.Context(), v1alpha1.BootPXE))
 	require.Equal(t, types.BootDeviceSelectorForcePXE, b.Boot())
 	reads(t, s, host.Off)
 	clock.Set(clock.Now().Add(time.Minute))
 	reads(t, s, host.On)
 	require.NoError(t, s.On(t.Context(), ""), "on already is no error")
-	require.NoError(t, s.Shutdown(t.Context()))
+	require.NoError(t, s.Shutdown(t.Context(), permit(clock)))
 	clock.Set(clock.Now().Add(time.Minute))
 	reads(t, s, host.Off)
 	require.Equal(t, []string{"off", "on", "on", "shutdown"}, b.Ops())
@@ -94,16 +117,16 @@ func TestAWrongPasswordIsMisconfigured(t *testing.T) {
 func TestAnUnknownUserIsMisconfigured(t *testing.T) {
 	clock := &hosttest.Clock{}
 	b := listen(t, clock, ipmisim.Config{})
-	s := ipmi.New(ipmi.Config{Address: b.Address, Credentials: &dial.Credentials{Now: clock.Now,
-		Read: dial.Static(map[string]string{"username": "nobody", "password": canary})}})
+	s := bound(ipmi.New(ipmi.Config{Address: b.Address, Credentials: &dial.Credentials{Now: clock.Now,
+		Read: dial.Static(map[string]string{"username": "nobody", "password": canary})}}), clock)
 	_, err := s.Read(t.Context())
 	require.ErrorIs(t, err, provider.ErrMisconfigured)
 }
 
 func TestMetadataAddressesAreNotReached(t *testing.T) {
 	clock := &hosttest.Clock{}
-	s := ipmi.New(ipmi.Config{Address: "169.254.169.254", Credentials: &dial.Credentials{Now: clock.Now,
-		Read: dial.Static(map[string]string{"username": "admin", "password": canary})}})
+	s := bound(ipmi.New(ipmi.Config{Address: "169.254.169.254", Credentials: &dial.Credentials{Now: clock.Now,
+		Read: dial.Static(map[string]string{"username": "admin", "password": canary})}}), clock)
 	_, err := s.Read(t.Context())
 	require.ErrorIs(t, err, provider.ErrMisconfigured)
 }
@@ -113,24 +136,24 @@ func TestNobodyAtTheAddressIsUnknown(t *testing.T) {
 	require.NoError(t, err)
 	address := nobody.LocalAddr().String()
 	require.NoError(t, nobody.Close())
-	s := ipmi.New(ipmi.Config{Address: address, Credentials: &dial.Credentials{Now: (&hosttest.Clock{}).Now,
-		Read: dial.Static(map[string]string{"username": "admin", "password": canary})}})
+	s := bound(ipmi.New(ipmi.Config{Address: address, Credentials: &dial.Credentials{Now: (&hosttest.Clock{}).Now,
+		Read: dial.Static(map[string]string{"username": "admin", "password": canary})}}), &hosttest.Clock{})
 	_, err = s.Read(t.Context())
 	require.ErrorIs(t, err, provider.ErrUnknown)
 }
 
 func TestABMCThatDoesNotAnswerIsSpared(t *testing.T) {
 	clock, dials := &hosttest.Clock{}, 0
-	s := ipmi.New(ipmi.Config{Address: "bmc.example", Breaker: &dial.Breaker{Failures: 3, Cool: 30 * time.Second, Now: clock.Now},
+	s := bound(ipmi.New(ipmi.Config{Address: "bmc.example", Breaker: &dial.Breaker{Failures: 3, Cool: 30 * time.Second, Now: clock.Now},
 		Credentials: &dial.Credentials{Now: clock.Now, Read: dial.Static(map[string]string{"username": "admin", "password": canary})},
-		Dial:        func(string, string) (net.Conn, error) { dials++; return nil, context.DeadlineExceeded }})
+		Dial:        func(string, string) (net.Conn, error) { dials++; return nil, context.DeadlineExceeded }}), clock)
 	for range 3 {
 		_, err := s.Read(t.Context())
 		require.ErrorIs(t, err, provider.ErrUnknown)
 	}
 	before := dials
 	for range 50 {
-		require.ErrorIs(t, s.Off(t.Context()), provider.ErrBusy, "nothing was sent")
+		require.ErrorIs(t, s.Off(t.Context(), permit(clock)), provider.ErrBusy, "nothing was sent")
 	}
 	require.Equal(t, before, dials)
 	clock.Set(clock.Now().Add(31 * time.Second))
@@ -143,8 +166,8 @@ func TestABMCThatDoesNotAnswerIsSpared(t *testing.T) {
 func TestAWrongPasswordDoesNotOpenTheCircuit(t *testing.T) {
 	clock := &hosttest.Clock{}
 	b := listen(t, clock, ipmisim.Config{})
-	s := ipmi.New(ipmi.Config{Address: b.Address, Breaker: &dial.Breaker{Failures: 1, Cool: time.Hour, Now: clock.Now},
-		Credentials: &dial.Credentials{Now: clock.Now, Read: dial.Static(map[string]string{"username": "admin", "password": "wrong"})}})
+	s := bound(ipmi.New(ipmi.Config{Address: b.Address, Breaker: &dial.Breaker{Failures: 1, Cool: time.Hour, Now: clock.Now},
+		Credentials: &dial.Credentials{Now: clock.Now, Read: dial.Static(map[string]string{"username": "admin", "password": "wrong"})}}), clock)
 	for range 3 {
 		_, err := s.Read(t.Context())
 		require.ErrorIs(t, err, provider.ErrMisconfigured)
@@ -171,7 +194,7 @@ func TestTheGUIDMayBeSpelledInThreeWays(t *testing.T) {
 		"IPMI":       {1, 0, 0, 0, 0, 0, 0, 0x80, 0x00, 0x40, 0x72, 0x65, 0x74, 0x73, 0x75, 0x6d},
 	} {
 		b := listen(t, clock, ipmisim.Config{GUID: raw})
-		got, err := connect(b, clock, canary).Probe(t.Context())
+		got, err := dialed(b, clock, canary).Probe(t.Context())
 		require.NoError(t, err)
 		require.Len(t, got.UUIDs, 3)
 		require.Contains(t, got.UUIDs, want, name)
@@ -195,7 +218,7 @@ func TestCheckComparesTheGUIDInEveryByteOrder(t *testing.T) {
 		s := connect(sim, rack.Clock, canary)
 		p := host.NewProvider(hosttest.ProviderName, rack.Objects, hosttest.SwitchFunc(func(context.Context, *v1alpha1.Host) (host.Switch, error) {
 			return s, nil
-		}), rack.Now)
+		}), rack.Gate, rack.Now)
 		findings := p.Check(t.Context())
 		require.Len(t, findings, 1)
 		require.Equal(t, want, findings[0].Level, findings[0].Message)
@@ -235,8 +258,8 @@ func TestCredentialsMayChangeUnderWay(t *testing.T) {
 	b := listen(t, clock, ipmisim.Config{})
 	secret := map[string]string{"username": "admin", "password": canary}
 	reading := 0
-	s := ipmi.New(ipmi.Config{Address: b.Address, Credentials: &dial.Credentials{Now: clock.Now,
-		Read: func(ctx context.Context) (map[string][]byte, error) { reading++; return dial.Static(secret)(ctx) }}})
+	s := bound(ipmi.New(ipmi.Config{Address: b.Address, Credentials: &dial.Credentials{Now: clock.Now,
+		Read: func(ctx context.Context) (map[string][]byte, error) { reading++; return dial.Static(secret)(ctx) }}}), clock)
 	reads(t, s, host.Off)
 	require.NoError(t, b.SetPassword("another-canary"))
 	secret["password"] = "another-canary"
@@ -269,27 +292,32 @@ var power = v1alpha1.Power{Interface: v1alpha1.PowerIPMI, Address: "bmc.example"
 func rackOf(t *testing.T, hosts int, c ipmisim.Config) (*hosttest.Rack, *room) {
 	t.Helper()
 	r := &room{t: t, sims: map[string]*ipmisim.BMC{}, keys: map[string]string{"username": "admin", "password": canary}}
-	switches := map[string]*ipmi.Switch{}
-	rack := hosttest.NewRack(hosttest.SwitchFunc(func(_ context.Context, h *v1alpha1.Host) (host.Switch, error) {
+	switches := map[string]*ipmi.BMC{}
+	var rack *hosttest.Rack
+	rack = hosttest.NewRack(hosttest.SwitchFunc(func(_ context.Context, h *v1alpha1.Host) (host.Switch, error) {
 		sim := r.sims[h.Name]
 		if sim == nil {
 			return nil, provider.ErrMisconfigured
 		}
-		return switches[h.Name], nil
+		return ipmi.Switch{BMC: switches[h.Name], Bound: host.Bind(h, rack.Now), UUID: h.Spec.SystemUUID}, nil
 	}))
 	rack.Keeper.Rules.Idle, rack.Keeper.Rules.Watch = 4*time.Hour, 20*time.Minute
 	for n := range hosts {
 		h := hosttest.Host(n, power)
+		c := c
+		if !c.NoGUID {
+			c.GUID = guid(byte(n)) //nolint:gosec // a few hosts
+		}
 		r.add(rack, switches, h, listen(t, rack.Clock, c))
 		rack.Objects.Put(h)
 	}
 	if hosts == hosttest.SuiteHosts {
-		r.add(rack, switches, &v1alpha1.Host{ObjectMeta: metav1.ObjectMeta{Name: "somebody-elses"}}, listen(t, rack.Clock, ipmisim.Config{}))
+		r.add(rack, switches, &v1alpha1.Host{ObjectMeta: metav1.ObjectMeta{Name: "somebody-elses"}}, listen(t, rack.Clock, ipmisim.Config{GUID: guid(99)}))
 	}
 	return rack, r
 }
 
-func (r *room) add(rack *hosttest.Rack, switches map[string]*ipmi.Switch, h *v1alpha1.Host, sim *ipmisim.BMC) {
+func (r *room) add(rack *hosttest.Rack, switches map[string]*ipmi.BMC, h *v1alpha1.Host, sim *ipmisim.BMC) {
 	r.sims[h.Name] = sim
 	switches[h.Name] = ipmi.New(ipmi.Config{Address: sim.Address, Timeout: 200 * time.Millisecond, Credentials: &dial.Credentials{Now: rack.Now,
 		Read: func(ctx context.Context) (map[string][]byte, error) { return dial.Static(r.keys)(ctx) }}})

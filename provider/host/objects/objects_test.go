@@ -47,7 +47,7 @@ func TestAListThatFailedIsNoList(t *testing.T) {
 	a := api(t, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 		return errors.New("the API server is away")
 	}})
-	p := host.NewProvider(hosttest.ProviderName, a, nil, (&hosttest.Clock{}).Now)
+	p := host.NewProvider(hosttest.ProviderName, a, nil, nil, (&hosttest.Clock{}).Now)
 	_, err := p.List(t.Context())
 	require.ErrorIs(t, err, provider.ErrUnknown)
 }

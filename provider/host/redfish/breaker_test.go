@@ -35,7 +35,7 @@ func TestABMCThatDoesNotAnswerIsSpared(t *testing.T) {
 	for range 50 {
 		_, err = b.Read(t.Context())
 		require.ErrorIs(t, err, provider.ErrBusy, "nothing was sent")
-		require.ErrorIs(t, b.Off(t.Context()), provider.ErrBusy)
+		require.ErrorIs(t, b.Off(t.Context(), hosttest.Permits(claimed(1), clock.Now)), provider.ErrBusy)
 	}
 	require.Equal(t, 3, dials)
 	newBench(t, redfishsim.Quanta()).reads(host.Off)

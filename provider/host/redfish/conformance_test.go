@@ -71,7 +71,7 @@ func rackBy(t *testing.T, hosts int, p redfishsim.Personality, direct bool) (*ho
 	r := &room{t: t, direct: direct, sims: map[string]*redfishsim.BMC{}, bmcs: map[string]*redfish.BMC{}, keys: map[string]string{"username": "root", "password": canary},
 		wire: &providertest.Wire{Base: &hosttest.Exchange{}}}
 	rack := hosttest.NewRack(hosttest.SwitchFunc(func(_ context.Context, h *v1alpha1.Host) (host.Switch, error) {
-		return redfish.Switch{BMC: r.bmcs[h.Name], System: h.Spec.Power.System, UUID: h.Spec.SystemUUID}, nil
+		return redfish.Switch{BMC: r.bmcs[h.Name], System: h.Spec.Power.System, UUID: h.Spec.SystemUUID, Bound: host.Bind(h, r.clock.Now)}, nil
 	}))
 	r.clock = rack.Clock
 	for n := range hosts {

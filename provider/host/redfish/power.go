@@ -1,10 +1,13 @@
 package redfish
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/stmcginnis/gofish/schemas"
 
@@ -19,6 +22,8 @@ type Switch struct {
 	// System is its Id, UUID or serial number; UUID is the system's UUID as the Host says. One may be empty where the BMC
 	// has one system, or both.
 	System, UUID string
+	// Bound is the host that the system has to be.
+	Bound host.Bound
 }
 
 var _ host.Switch = Switch{}
@@ -34,11 +39,26 @@ func (s Switch) at(ctx context.Context, f func(*call, *system) error) error {
 	})
 }
 
+// change runs f with the system as it is now, unless it is another one than the recorded.
+func (s Switch) change(ctx context.Context, f func(*call, *system) error) error {
+	return s.at(ctx, func(c *call, now *system) error {
+		if err := s.Bound.Same(s.met(now)); err != nil {
+			return err
+		}
+		return f(c, now)
+	})
+}
+
+// met is which system this is.
+func (s Switch) met(now *system) v1alpha1.MachineIdentity {
+	return s.Bound.Met(cmp.Or(string(now.ID), path.Base(strings.TrimRight(now.Path, "/"))), string(now.UUID), string(now.SerialNumber))
+}
+
 // Read reads the power state afresh.
 func (s Switch) Read(ctx context.Context) (host.Reading, error) {
 	var r host.Reading
 	err := s.at(ctx, func(c *call, now *system) error {
-		r = host.Reading{Power: powerOf(now), SystemUUID: string(now.UUID), Failed: c.follow(now.Path)}
+		r = host.Reading{Power: powerOf(now), Identity: s.met(now), SystemUUID: string(now.UUID), Failed: c.follow(now.Path)}
 		return nil
 	})
 	return r, err
@@ -60,7 +80,7 @@ func powerOf(s *system) host.Power {
 
 // On powers the system on, from the boot device if one is given.
 func (s Switch) On(ctx context.Context, device v1alpha1.BootDevice) error {
-	return s.at(ctx, func(c *call, now *system) error {
+	return s.change(ctx, func(c *call, now *system) error {
 		if powerOf(now) == host.On {
 			return nil
 		}
@@ -69,38 +89,38 @@ func (s Switch) On(ctx context.Context, device v1alpha1.BootDevice) error {
 				return err
 			}
 		}
-		return c.reset(now, host.On, schemas.OnResetType, schemas.ForceOnResetType, schemas.PushPowerButtonResetType)
+		return c.reset(now, host.On, nil, schemas.OnResetType, schemas.ForceOnResetType, schemas.PushPowerButtonResetType)
 	})
 }
 
 // ClearBoot ends an override of the boot device.
 func (s Switch) ClearBoot(ctx context.Context) error {
-	return s.at(ctx, func(c *call, now *system) error { return c.clearBoot(now) })
+	return s.change(ctx, func(c *call, now *system) error { return c.clearBoot(now) })
 }
 
 // Shutdown asks the operating system to stop.
-func (s Switch) Shutdown(ctx context.Context) error {
-	return s.at(ctx, func(c *call, now *system) error {
+func (s Switch) Shutdown(ctx context.Context, permit host.Permit) error {
+	return s.change(ctx, func(c *call, now *system) error {
 		if powerOf(now) == host.Off {
 			return nil
 		}
-		return c.reset(now, host.Off, schemas.GracefulShutdownResetType, schemas.PushPowerButtonResetType)
+		return c.reset(now, host.Off, func() error { return s.Bound.Spend(ctx, permit, s.met(now)) }, schemas.GracefulShutdownResetType, schemas.PushPowerButtonResetType)
 	})
 }
 
 // Off takes the power away.
-func (s Switch) Off(ctx context.Context) error {
-	return s.at(ctx, func(c *call, now *system) error {
+func (s Switch) Off(ctx context.Context, permit host.Permit) error {
+	return s.change(ctx, func(c *call, now *system) error {
 		if powerOf(now) == host.Off {
 			return nil
 		}
-		return c.reset(now, host.Off, schemas.ForceOffResetType)
+		return c.reset(now, host.Off, func() error { return s.Bound.Spend(ctx, permit, s.met(now)) }, schemas.ForceOffResetType)
 	})
 }
 
 // reset asks for the first of the reset types that the BMC takes. The power button toggles: it is pressed only when the
-// system was just read in the opposite state.
-func (c *call) reset(s *system, to host.Power, wanted ...schemas.ResetType) error {
+// system was just read in the opposite state. What permits it is asked last, and only where there is something to ask for.
+func (c *call) reset(s *system, to host.Power, permitted func() error, wanted ...schemas.ResetType) error {
 	allowed, err := c.allowed(s)
 	if err != nil {
 		return err
@@ -117,6 +137,11 @@ func (c *call) reset(s *system, to host.Power, wanted ...schemas.ResetType) erro
 		return fmt.Errorf("system %s takes the resets %v and none of %v: %w", s.ID, allowed, wanted, provider.ErrRefused)
 	case kind == schemas.PushPowerButtonResetType && powerOf(s) != opposite(to):
 		return fmt.Errorf("system %s reads %q, and its power button would toggle that: %w", s.ID, s.PowerState, provider.ErrBusy)
+	}
+	if permitted != nil {
+		if err := permitted(); err != nil {
+			return err
+		}
 	}
 	body := map[string]schemas.ResetType{"ResetType": kind}
 	taskAt, err := c.send(http.MethodPost, s.Actions.Reset.Target, body, "")

@@ -18,6 +18,7 @@ import (
 	"github.com/muster-sh/muster/provider/host/hosttest"
 	"github.com/muster-sh/muster/provider/host/redfish"
 	"github.com/muster-sh/muster/provider/host/redfish/redfishsim"
+	"github.com/muster-sh/muster/provider/identity"
 	"github.com/muster-sh/muster/provider/providertest"
 )
 
@@ -31,6 +32,7 @@ type bench struct {
 	clock *hosttest.Clock
 	bmc   *redfish.BMC
 	wire  *providertest.Wire
+	host  *v1alpha1.Host // claimed
 	keys  map[string]string
 }
 
@@ -40,9 +42,20 @@ func newBench(t *testing.T, p redfishsim.Personality) *bench {
 	b := &bench{t: t, clock: clock, keys: map[string]string{"username": "root", "password": canary},
 		BMC: &redfishsim.BMC{Personality: p, UUID: hosttest.UUID(1), Username: "root", Password: canary, Now: clock.Now}}
 	b.bmc, b.wire = connect(t, b.BMC, b.keys, clock, "")
-	b.Switch = redfish.Switch{BMC: b.bmc, UUID: hosttest.UUID(1)}
+	b.host = claimed(1)
+	b.Switch = redfish.Switch{BMC: b.bmc, UUID: hosttest.UUID(1), Bound: host.Bind(b.host, clock.Now)}
 	return b
 }
+
+// claimed is a host that a claim has.
+func claimed(n int) *v1alpha1.Host {
+	h := hosttest.Host(n, v1alpha1.Power{Interface: v1alpha1.PowerRedfish, Address: "https://bmc.example"})
+	h.Status.Claim = &v1alpha1.HostClaim{Name: "std-000", UID: "uid", Attempt: 1}
+	return h
+}
+
+// permit permits to switch off whatever is met.
+func (b *bench) permit() host.Permit { return hosttest.Permits(b.host, b.clock.Now) }
 
 // connect serves a BMC over TLS, pins its certificate, and returns a client with a wire of its own.
 func connect(t *testing.T, sim *redfishsim.BMC, keys map[string]string, clock *hosttest.Clock, auth v1alpha1.Auth) (*redfish.BMC, *providertest.Wire) {
@@ -96,11 +109,11 @@ func TestEveryPersonalityIsSwitchedOnAndOff(t *testing.T) {
 			b.pass(time.Minute)
 			b.reads(host.On)
 			require.NoError(t, b.On(t.Context(), ""), "on already is no error")
-			require.NoError(t, b.Off(t.Context()))
+			require.NoError(t, b.Off(t.Context(), b.permit()))
 			b.pass(time.Minute)
 			b.reads(host.Off)
-			require.NoError(t, b.Off(t.Context()), "off already is no error")
-			require.NoError(t, b.Shutdown(t.Context()))
+			require.NoError(t, b.Off(t.Context(), b.permit()), "off already is no error")
+			require.NoError(t, b.Shutdown(t.Context(), b.permit()))
 			require.Equal(t, []string{"On", "ForceOff"}, b.Taken())
 			b.bmc.Close(t.Context())
 			require.Zero(t, b.Sessions(), "logged out")
@@ -132,7 +145,7 @@ func TestAHostIsNotPoweredOnFromAnotherDevice(t *testing.T) {
 func TestResetTypesAreChosenFromWhatTheBMCAllows(t *testing.T) {
 	for name, c := range map[string]struct {
 		resets []string
-		do     func(host.Switch) error
+		do     func(*bench) error
 		on     bool
 		want   []string
 		err    error
@@ -157,14 +170,14 @@ func TestResetTypesAreChosenFromWhatTheBMCAllows(t *testing.T) {
 	}
 }
 
-func on(s host.Switch) error   { return s.On(context.Background(), "") }
-func off(s host.Switch) error  { return s.Off(context.Background()) }
-func down(s host.Switch) error { return s.Shutdown(context.Background()) }
+func on(b *bench) error   { return b.On(context.Background(), "") }
+func off(b *bench) error  { return b.Off(context.Background(), b.permit()) }
+func down(b *bench) error { return b.Shutdown(context.Background(), b.permit()) }
 
 func TestTheButtonIsNotPressedWhileThePowerChanges(t *testing.T) {
 	b := newBench(t, redfishsim.Personality{Resets: []string{"PushPowerButton", "On"}, Transitions: true, Delay: time.Minute})
 	require.NoError(t, b.On(t.Context(), ""))
-	require.ErrorIs(t, b.Shutdown(t.Context()), provider.ErrBusy, "it would be toggled")
+	require.ErrorIs(t, b.Shutdown(t.Context(), b.permit()), provider.ErrBusy, "it would be toggled")
 	require.Equal(t, []string{"On"}, b.Taken())
 }
 
@@ -184,9 +197,9 @@ func TestASecondResetTooSoonIsBusyAndNotRefused(t *testing.T) {
 			b := newBench(t, p)
 			require.NoError(t, b.On(t.Context(), ""))
 			b.pass(2 * time.Second)
-			require.ErrorIs(t, b.Off(t.Context()), provider.ErrBusy)
+			require.ErrorIs(t, b.Off(t.Context(), b.permit()), provider.ErrBusy)
 			b.pass(time.Minute)
-			require.NoError(t, b.Off(t.Context()))
+			require.NoError(t, b.Off(t.Context(), b.permit()))
 		})
 	}
 }
@@ -194,14 +207,14 @@ func TestASecondResetTooSoonIsBusyAndNotRefused(t *testing.T) {
 func TestTheSystemIsChosenByItsNameAndNotByItsPlace(t *testing.T) {
 	p := redfishsim.Quanta()
 	p.ExtraSystems = 3
-	for _, name := range []string{"1", "SN-1", strings.ToUpper(hosttest.UUID(1)), host.Swapped(hosttest.UUID(1))} {
+	for _, name := range []string{"1", "SN-1", strings.ToUpper(hosttest.UUID(1)), identity.Swapped(hosttest.UUID(1))} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, p)
 			s := redfish.Switch{BMC: b.bmc, System: name}
 			for range 6 {
 				r, err := s.Read(t.Context())
 				require.NoError(t, err)
-				require.Equal(t, host.Reading{Power: host.Off, SystemUUID: hosttest.UUID(1)}, r)
+				require.Equal(t, host.Reading{Power: host.Off, SystemUUID: hosttest.UUID(1), Identity: v1alpha1.MachineIdentity{System: "1", SystemUUID: hosttest.UUID(1), Serial: "SN-1"}}, r)
 			}
 		})
 	}

@@ -68,7 +68,7 @@ func TestServicesWithRealTreesAreServed(t *testing.T) {
 			require.NoError(t, err)
 			p.Delay, p.MaxSessions = 20*time.Second, 8
 			b := newBench(t, p)
-			b.Switch = redfish.Switch{BMC: b.bmc}
+			b.Switch = redfish.Switch{BMC: b.bmc, Bound: host.Bind(b.host, b.clock.Now)}
 			b.Busy(1)
 			_, err = b.Read(t.Context())
 			require.ErrorIs(t, err, provider.ErrBusy)
@@ -81,7 +81,7 @@ func TestServicesWithRealTreesAreServed(t *testing.T) {
 			b.pass(time.Minute)
 			b.reads(host.On)
 			require.NoError(t, b.ClearBoot(t.Context()))
-			require.NoError(t, b.Shutdown(t.Context()))
+			require.NoError(t, b.Shutdown(t.Context(), b.permit()))
 			b.pass(time.Minute)
 			b.reads(host.Off)
 			inventory, err := b.bmc.Probe(t.Context())
@@ -129,7 +129,7 @@ func TestABMCThatFreezesUnderBurstsIsAskedOneThingAtATime(t *testing.T) {
 	b := newBench(t, p)
 	var all sync.WaitGroup
 	for n := range 40 {
-		s := redfish.Switch{BMC: b.bmc, System: []string{"1", "other-0", "other-1", "other-2"}[n%4]}
+		s := redfish.Switch{BMC: b.bmc, Bound: host.Bind(b.host, b.clock.Now), System: []string{"1", "other-0", "other-1", "other-2"}[n%4]}
 		all.Go(func() { _, _ = s.Read(context.Background()) })
 	}
 	all.Wait()
@@ -173,9 +173,9 @@ func TestActionInfoThatIsRubbishCountsAsNone(t *testing.T) {
 		"target": "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset", "@Redfish.ActionInfo": "/redfish/v1/rubbish"}}
 	tree["/redfish/v1/rubbish"] = map[string]any{"Parameters": "none"}
 	b := newBench(t, redfishsim.Personality{Tree: tree, Resets: []string{"On", "ForceOff"}})
-	b.Switch = redfish.Switch{BMC: b.bmc}
+	b.Switch = redfish.Switch{BMC: b.bmc, Bound: host.Bind(b.host, b.clock.Now)}
 	require.NoError(t, b.On(t.Context(), ""))
-	require.NoError(t, b.Off(t.Context()))
+	require.NoError(t, b.Off(t.Context(), b.permit()))
 	require.Equal(t, []string{"On", "ForceOff"}, b.Taken())
 }
 

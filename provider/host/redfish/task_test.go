@@ -23,6 +23,9 @@ func withTasks(kind redfishsim.TaskKind, fails bool) redfishsim.Personality {
 	return p
 }
 
+// one is the system of a bench.
+var one = v1alpha1.MachineIdentity{Address: "bmc-01.example", System: "1", SystemUUID: hosttest.UUID(1), Serial: "SN-1"}
+
 func TestAnAcceptedTaskIsDoneWhenThePowerReadsSo(t *testing.T) {
 	for _, kind := range taskKinds {
 		b := newBench(t, withTasks(kind, false))
@@ -30,7 +33,7 @@ func TestAnAcceptedTaskIsDoneWhenThePowerReadsSo(t *testing.T) {
 		for _, want := range []host.Power{host.Off, host.On} {
 			r, err := b.Read(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, host.Reading{Power: want, SystemUUID: hosttest.UUID(1)}, r, kind)
+			require.Equal(t, host.Reading{Power: want, SystemUUID: hosttest.UUID(1), Identity: one}, r, kind)
 			b.pass(time.Minute)
 		}
 	}
@@ -51,7 +54,7 @@ func TestATaskThatFailedSaysWhy(t *testing.T) {
 		b.pass(time.Minute)
 		r, err := b.Read(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, host.Reading{Power: host.On, SystemUUID: hosttest.UUID(1)}, r, "that was another task")
+		require.Equal(t, host.Reading{Power: host.On, SystemUUID: hosttest.UUID(1), Identity: one}, r, "that was another task")
 	}
 }
 
@@ -154,8 +157,8 @@ func TestASystemWithoutAResetActionIsRefused(t *testing.T) {
 	b := newBench(t, redfishsim.Personality{NoReset: true})
 	require.ErrorIs(t, b.On(t.Context(), ""), provider.ErrRefused)
 	b.Set(true)
-	require.ErrorIs(t, b.Off(t.Context()), provider.ErrRefused)
-	require.ErrorIs(t, b.Shutdown(t.Context()), host.ErrNoShutdown)
+	require.ErrorIs(t, b.Off(t.Context(), b.permit()), provider.ErrRefused)
+	require.ErrorIs(t, b.Shutdown(t.Context(), b.permit()), host.ErrNoShutdown)
 	_, err := redfish.Switch{BMC: b.bmc}.Read(t.Context())
 	require.NoError(t, err, "it can be read")
 }

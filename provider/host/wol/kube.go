@@ -42,7 +42,7 @@ func (k Kube) Look(ctx context.Context, h *v1alpha1.Host) (Sight, error) {
 	if node == nil {
 		return Sight{}, nil
 	}
-	s := Sight{Node: node.Name}
+	s := Sight{Node: node.Name, SystemUUID: node.Status.NodeInfo.SystemUUID}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			s.Ready = c.Status == corev1.ConditionTrue

@@ -24,6 +24,17 @@ import (
 	"github.com/muster-sh/muster/provider/host/wol"
 )
 
+// switchOf is the switch of a host that a claim has.
+func switchOf(h *v1alpha1.Host, k wol.Kube) wol.Switch {
+	h.Status.Claim = &v1alpha1.HostClaim{Name: "std-000", UID: "uid", Attempt: 1}
+	return wol.Switch{Host: h, Cluster: k, Bound: host.Bind(h, k.Now)}
+}
+
+// permit permits to switch such a host off, at Epoch.
+func permit() host.Permit {
+	return hosttest.Permits(switchOf(hosttest.Host(1, v1alpha1.Power{}), wol.Kube{}).Host, (&hosttest.Clock{}).Now)
+}
+
 type oneNode struct{ node *corev1.Node }
 
 func (o oneNode) NodeOf(*v1alpha1.Host) *corev1.Node { return o.node }
@@ -81,7 +92,7 @@ func TestAHostIsOffWhenItsNodeIsNotReadyItsLeaseStaleAndItsPortSilent(t *testing
 	} {
 		k, _ := kubeWith(c.node, c.answers, c.lease...)
 		k = later(t, k, c.silent)
-		r, err := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{}), Cluster: k}.Read(t.Context())
+		r, err := switchOf(hosttest.Host(1, v1alpha1.Power{}), k).Read(t.Context())
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, r.Power, name)
 	}
@@ -90,7 +101,7 @@ func TestAHostIsOffWhenItsNodeIsNotReadyItsLeaseStaleAndItsPortSilent(t *testing
 func TestWhatTheAPIServerDoesNotSayIsUnknown(t *testing.T) {
 	k, cs := kubeWith(nodeWith(corev1.ConditionUnknown), false, leaseOf(0, 40))
 	k = later(t, k, time.Hour)
-	s := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{}), Cluster: k}
+	s := switchOf(hosttest.Host(1, v1alpha1.Power{}), k)
 	for resource, err := range map[string]error{"leases": errors.New("etcd is away"), "pods": errors.New("etcd is away")} {
 		broken := err
 		cs.PrependReactor("*", resource, func(k8stesting.Action) (bool, runtime.Object, error) { return broken != nil, nil, broken })
@@ -109,7 +120,7 @@ func TestThePodThatSwitchesANodeOff(t *testing.T) {
 	k, cs := kubeWith(nodeWith(corev1.ConditionTrue), false)
 	k.Pod = wol.PodConfigOf(&v1alpha1.HostRules{PowerOff: v1alpha1.PowerOffPod{Namespace: "off", Image: "registry.example/off:1",
 		Command: []string{"poweroff"}, Deadline: &metav1.Duration{Duration: time.Minute}}})
-	require.NoError(t, wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{}), Cluster: k}.Shutdown(t.Context()))
+	require.NoError(t, switchOf(hosttest.Host(1, v1alpha1.Power{}), k).Shutdown(t.Context(), permit()))
 	pod, err := cs.CoreV1().Pods("off").Get(t.Context(), "poweroff-host-01", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{wol.HostLabel: "host-01"}, pod.Labels)
@@ -125,16 +136,16 @@ func TestThePodThatSwitchesANodeOff(t *testing.T) {
 
 func TestThePodIsMadeOnceAgainWhenItEndedAndRemovedWhenItsNodeIsOff(t *testing.T) {
 	k, cs := kubeWith(nodeWith(corev1.ConditionTrue), false, leaseOf(time.Hour, 40))
-	s := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{}), Cluster: k}
-	require.NoError(t, s.Shutdown(t.Context()))
-	require.NoError(t, s.Off(t.Context()), "twice is one")
+	s := switchOf(hosttest.Host(1, v1alpha1.Power{}), k)
+	require.NoError(t, s.Shutdown(t.Context(), permit()))
+	require.NoError(t, s.Off(t.Context(), permit()), "twice is one")
 	pods := cs.CoreV1().Pods("muster-poweroff")
 	pod, err := pods.Get(t.Context(), "poweroff-host-01", metav1.GetOptions{})
 	require.NoError(t, err)
 	pod.Status.Phase = corev1.PodFailed // past its deadline, for example
 	_, err = pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	require.NoError(t, s.Off(t.Context()))
+	require.NoError(t, s.Off(t.Context(), permit()))
 	pod, err = pods.Get(t.Context(), "poweroff-host-01", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Empty(t, pod.Status.Phase, "made anew")
@@ -156,8 +167,8 @@ func TestAPodThatMayNotBeMadeIsTheOperators(t *testing.T) {
 	k, cs := kubeWith(nodeWith(corev1.ConditionTrue), false)
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "poweroff-host-01", errors.New("no"))
 	cs.PrependReactor("*", "pods", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, forbidden })
-	s := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{MAC: "52:54:00:aa:bb:01", Broadcast: "127.0.0.1"}), Cluster: k}
-	for name, err := range map[string]error{"off": s.Off(t.Context()), "on": s.On(t.Context(), "")} {
+	s := switchOf(hosttest.Host(1, v1alpha1.Power{MAC: "52:54:00:aa:bb:01", Broadcast: "127.0.0.1"}), k)
+	for name, err := range map[string]error{"off": s.Off(t.Context(), permit()), "on": s.On(t.Context(), "")} {
 		require.ErrorIs(t, err, provider.ErrMisconfigured, name)
 		require.Contains(t, provider.HintOf(err), "components/poweroff", name)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
@@ -18,8 +19,9 @@ const KeySecureOn = "secureOn"
 
 // Sight is what the cluster says of a host.
 type Sight struct {
-	// Node is the name of its Node, empty when there is none.
-	Node string
+	// Node is the name of its Node, empty when there is none; SystemUUID is what its kubelet reports.
+	Node       string
+	SystemUUID string
 	// Ready is the Node's Ready condition.
 	Ready bool
 	// Alive says that its kubelet renewed its lease lately, or that something at its address answers or cannot be told not to.
@@ -43,6 +45,7 @@ type Switch struct {
 	Host        *v1alpha1.Host
 	Cluster     Cluster
 	Credentials *dial.Credentials // nil without SecureOn
+	Bound       host.Bound
 }
 
 var _ host.Switch = Switch{}
@@ -54,7 +57,7 @@ func (s Switch) Read(ctx context.Context) (host.Reading, error) {
 	if err != nil {
 		return host.Reading{}, err
 	}
-	r := host.Reading{Power: host.Off}
+	r := host.Reading{Power: host.Off, Identity: s.met(sight)}
 	switch {
 	case sight.Ready || sight.Alive:
 		r.Power = host.On
@@ -138,18 +141,30 @@ func (s Switch) send(ctx context.Context, packet []byte, to netip.AddrPort, netw
 func (s Switch) ClearBoot(context.Context) error { return nil }
 
 // Shutdown has the node switch itself off.
-func (s Switch) Shutdown(ctx context.Context) error { return s.powerOff(ctx) }
+func (s Switch) Shutdown(ctx context.Context, permit host.Permit) error {
+	return s.powerOff(ctx, permit)
+}
 
 // Off does the same again: there is no other way.
-func (s Switch) Off(ctx context.Context) error { return s.powerOff(ctx) }
+func (s Switch) Off(ctx context.Context, permit host.Permit) error { return s.powerOff(ctx, permit) }
 
-func (s Switch) powerOff(ctx context.Context) error {
+// met is the machine as its Node tells it: the MAC is what packets are sent to, and nobody reads it back.
+func (s Switch) met(sight Sight) v1alpha1.MachineIdentity {
+	met := s.Bound.Met("", sight.SystemUUID, "")
+	met.MAC = strings.ToLower(s.Host.Spec.Power.MAC)
+	return met
+}
+
+func (s Switch) powerOff(ctx context.Context, permit host.Permit) error {
 	sight, err := s.look(ctx)
 	if err != nil {
 		return err
 	}
 	if sight.Node == "" {
 		return fmt.Errorf("host %s has no node to switch it off through: %w", s.Host.Name, provider.ErrUnknown)
+	}
+	if err := s.Bound.Spend(ctx, permit, s.met(sight)); err != nil {
+		return err
 	}
 	return known("switch node "+sight.Node+" off", s.Cluster.PowerOff(ctx, s.Host, sight.Node))
 }

@@ -124,10 +124,10 @@ func (l *lan) Look(_ context.Context, h *v1alpha1.Host) (wol.Sight, error) {
 	}
 	if m.on && !l.clock.Now().Before(m.join) {
 		m.node = true
-		return wol.Sight{Node: h.Name, Ready: true}, nil
+		return wol.Sight{Node: h.Name, SystemUUID: h.Spec.SystemUUID, Ready: true}, nil
 	}
 	if m.node {
-		return wol.Sight{Node: h.Name, Alive: m.on}, nil
+		return wol.Sight{Node: h.Name, SystemUUID: h.Spec.SystemUUID, Alive: m.on}, nil
 	}
 	return wol.Sight{}, nil
 }
@@ -170,8 +170,9 @@ func (l *lan) host(n int) *v1alpha1.Host {
 func rackOf(t *testing.T, hosts int) (*hosttest.Rack, *lan) {
 	var l *lan
 	var credentials *dial.Credentials
-	rack := hosttest.NewRack(hosttest.SwitchFunc(func(_ context.Context, h *v1alpha1.Host) (host.Switch, error) {
-		return wol.Switch{Host: h, Cluster: l, Credentials: credentials}, nil
+	var rack *hosttest.Rack
+	rack = hosttest.NewRack(hosttest.SwitchFunc(func(_ context.Context, h *v1alpha1.Host) (host.Switch, error) {
+		return wol.Switch{Host: h, Cluster: l, Credentials: credentials, Bound: host.Bind(h, rack.Now)}, nil
 	}))
 	l = newLAN(t, rack.Clock)
 	credentials = &dial.Credentials{Now: rack.Now, Read: func(ctx context.Context) (map[string][]byte, error) { return dial.Static(l.keys)(ctx) }}

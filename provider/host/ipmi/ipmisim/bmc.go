@@ -32,7 +32,10 @@ type Config struct {
 	BootStays bool
 	// GUID is what it says the system is.
 	GUID [16]byte
-	Now  func() time.Time
+	// NoGUID has it tell none, BoardSerial is in its inventory; empty for no inventory.
+	NoGUID      bool
+	BoardSerial string
+	Now         func() time.Time
 }
 
 // BMC is a responder.
@@ -91,6 +94,15 @@ func Listen(ctx context.Context, c Config) (*BMC, error) {
 		options = append(options, bmc.WithCipherSuites(c.Suites))
 	}
 	core := bmc.New(bmc.DeviceInfo{IPMIVersion: 0x20}, c.GUID, hardware, options...)
+	if c.BoardSerial != "" {
+		inventory, err := types.PackFRU(types.FRUPackConfig{Board: &types.FRUPackBoard{Mfg: "Muster", Product: "Board", Serial: c.BoardSerial, MfgDate: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}})
+		if err == nil {
+			err = hardware.Storage().FRU().Write(ctx, 0, inventory)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	user, err := core.Users.Add(userID, c.Username)
 	if err != nil {
 		return nil, err
@@ -108,6 +120,13 @@ func Listen(ctx context.Context, c Config) (*BMC, error) {
 	go func() { _ = s.Serve(ctx) }()
 	context.AfterFunc(ctx, func() { _ = s.Close() })
 	return b, nil
+}
+
+// Is has the BMC tell another GUID from now on: its address is another machine's.
+func (b *BMC) Is(guid [16]byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.GUID = guid
 }
 
 // IsOn says whether the chassis is on.
@@ -129,7 +148,9 @@ func (b *BMC) commands() *handlers.Registry {
 	all := handlers.NewRegistry()
 	handlers.RegisterAllHandlers(all)
 	all.RegisterFunc(types.CommandGetSystemGUID, func(context.Context, *handlers.HandlerContext, []byte) ([]byte, types.CompletionCode, error) {
-		if b.GUID == [16]byte{} {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.NoGUID || b.GUID == [16]byte{} {
 			return nil, types.CodeInvalidCommand, nil
 		}
 		return b.GUID[:], types.CodeOK, nil

@@ -19,6 +19,7 @@ type BMC struct {
 	Now                func() time.Time
 
 	mu       sync.Mutex
+	blade    *Blade // in the slot, instead of the system of the test
 	on, to   bool
 	at       time.Time // when to is reached
 	lastOp   time.Time
@@ -50,6 +51,29 @@ func (b *BMC) Set(on bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.on, b.to = on, on
+}
+
+// Blade is another system that a BMC tells of: a blade was moved, or the list shrank and names another one.
+type Blade struct {
+	// ID is what it is called, "1" where it took the place of the test's system.
+	ID, UUID, Serial string
+}
+
+// Swap has another system answer from now on; nil has the test's own answer again. What is switched is the same: a reset that
+// arrives while another system answers is one that went wrong.
+func (b *BMC) Swap(other *Blade) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.blade = other
+}
+
+// Changed are the requests so far that change something of a system: all but reads and sessions.
+func (b *BMC) Changed() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(b.requests), func(r string) bool {
+		return strings.HasPrefix(r, http.MethodGet) || strings.Contains(r, "/Sessions")
+	})
 }
 
 // Busy has the next n requests answered with 503.
@@ -268,7 +292,7 @@ func (b *BMC) openSession(w http.ResponseWriter, r *http.Request) {
 }
 
 func (b *BMC) route(w http.ResponseWriter, r *http.Request, path string) {
-	const one = "/redfish/v1/Systems/1"
+	one := "/redfish/v1/Systems/" + b.slot()
 	switch {
 	case r.Method == http.MethodDelete && b.sessions[path] != "":
 		delete(b.sessions, path)

@@ -9,7 +9,7 @@ import (
 )
 
 func (b *BMC) systems(w http.ResponseWriter) {
-	members := []map[string]string{ref("/redfish/v1/Systems/1")}
+	members := []map[string]string{ref("/redfish/v1/Systems/" + b.slot())}
 	for n := range b.ExtraSystems {
 		members = append(members, ref("/redfish/v1/Systems/other-"+strconv.Itoa(n)))
 	}
@@ -18,8 +18,16 @@ func (b *BMC) systems(w http.ResponseWriter) {
 	answer(w, http.StatusOK, map[string]any{"@odata.id": "/redfish/v1/Systems", "Members": members, "Members@odata.count": len(members)})
 }
 
+// slot is what the system that answers is called.
+func (b *BMC) slot() string {
+	if b.blade != nil && b.blade.ID != "" {
+		return b.blade.ID
+	}
+	return "1"
+}
+
 func (b *BMC) system(w http.ResponseWriter) {
-	const at = "/redfish/v1/Systems/1"
+	at := "/redfish/v1/Systems/" + b.slot()
 	target := at + "/Actions/ComputerSystem.Reset"
 	if b.TrailingSlash {
 		target += "/"
@@ -40,8 +48,12 @@ func (b *BMC) system(w http.ResponseWriter) {
 			boot[key] = value
 		}
 	}
-	out := map[string]any{"@odata.id": at, "@odata.type": b.SystemType, "Id": "1", "Name": "System", "UUID": b.UUID,
-		"SerialNumber": "SN-1", "Manufacturer": b.Vendor, "Model": b.Model, "PowerState": b.power(), "Boot": boot,
+	uuid, serial := b.UUID, "SN-1"
+	if b.blade != nil {
+		uuid, serial = b.blade.UUID, b.blade.Serial
+	}
+	out := map[string]any{"@odata.id": at, "@odata.type": b.SystemType, "Id": b.slot(), "Name": "System", "UUID": uuid,
+		"SerialNumber": serial, "Manufacturer": b.Vendor, "Model": b.Model, "PowerState": b.power(), "Boot": boot,
 		"Actions":            map[string]any{"#ComputerSystem.Reset": reset},
 		"ProcessorSummary":   map[string]any{"Count": 2, "CoreCount": 32, "LogicalProcessorCount": 64},
 		"MemorySummary":      map[string]any{"TotalSystemMemoryGiB": 256},
@@ -150,7 +162,7 @@ func (b *BMC) reset(w http.ResponseWriter, r *http.Request) {
 
 // inventory answers what a probe asks for.
 func (b *BMC) inventory(w http.ResponseWriter, path string) {
-	const at = "/redfish/v1/Systems/1"
+	at := "/redfish/v1/Systems/" + b.slot()
 	resources := map[string]any{
 		at + "/EthernetInterfaces":   members(at+"/EthernetInterfaces/2", at+"/EthernetInterfaces/1"),
 		at + "/EthernetInterfaces/1": map[string]any{"Id": "1", "MACAddress": "52:54:00:00:00:01", "LinkStatus": "LinkUp"},
