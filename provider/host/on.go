@@ -118,8 +118,8 @@ func (s *step) turnedAway() bool {
 		s.read(s.rules.poll(s.sinceTry()))
 		return true
 	}
-	if !s.readSince(s.st().LastTry) {
-		s.read(s.rules.PollFirst)
+	if !s.readSince(s.st().LastTry) || !s.o.Look.At.After(s.st().LastTry.Time) {
+		s.read(0)
 		return true
 	}
 	return false

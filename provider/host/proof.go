@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
@@ -66,8 +67,28 @@ func known(uuid string) string {
 	return uuid
 }
 
-// Same is nil where nothing of a reading contradicts what was recorded of the host; else an *Another. Every call that changes
-// anything asks it first, in the same operation on the BMC.
+// Sure is nil where a reading confirms what was recorded of the host. Every call that changes anything asks it first, in the same
+// operation on the BMC. A machine that told which one it is and does not any more is not sure to be the same.
+func (b Bound) Sure(met v1alpha1.MachineIdentity) error {
+	if err := b.Same(met); err != nil {
+		return err
+	}
+	if b.host == nil || b.host.Status.Identity == nil || !tells(b.host) {
+		return nil
+	}
+	if why := identity.Unproven(*b.host.Status.Identity, met); why != "" {
+		return &provider.Error{Op: "compare the machine with the recorded one", Kind: provider.ErrBusy, Err: errors.New(why)}
+	}
+	return nil
+}
+
+// tells says that the host's interface once told which machine it is of.
+func tells(h *v1alpha1.Host) bool {
+	c := meta.FindStatusCondition(h.Status.Conditions, v1alpha1.ConditionIdentified)
+	return c != nil && c.Reason != reasonNoProof
+}
+
+// Same is nil where nothing of a reading contradicts what was recorded of the host; else an *Another.
 func (b Bound) Same(met v1alpha1.MachineIdentity) error {
 	if b.host == nil || b.host.Status.Identity == nil {
 		return nil
@@ -80,7 +101,7 @@ func (b Bound) Same(met v1alpha1.MachineIdentity) error {
 
 // Spend asks for the proof that the machine which was met may be switched off, and spends it.
 func (b Bound) Spend(ctx context.Context, permit Permit, met v1alpha1.MachineIdentity) error {
-	if err := b.Same(met); err != nil {
+	if err := b.Sure(met); err != nil {
 		return err
 	}
 	if permit == nil || b.host == nil {

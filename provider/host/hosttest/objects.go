@@ -56,6 +56,13 @@ func (o *Objects) Get(name string) *v1alpha1.Host {
 	return o.hosts[name].DeepCopy()
 }
 
+// Remove deletes a host at once.
+func (o *Objects) Remove(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.hosts, name)
+}
+
 // Break has the next call fail with this error; a late one fails after it wrote.
 func (o *Objects) Break(err error, late bool) {
 	o.mu.Lock()

@@ -110,6 +110,13 @@ func (c *Claims) Set(uid types.UID, s host.ClaimSight) {
 	c.known[uid] = s
 }
 
+// Forget has nothing known of a claim.
+func (c *Claims) Forget(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.known, uid)
+}
+
 // ClaimOf returns how far a claim is, nil when nothing was set.
 func (c *Claims) ClaimOf(_ string, uid types.UID) *host.ClaimSight {
 	c.mu.Lock()

@@ -211,7 +211,7 @@ func (s Switch) change(ctx context.Context, f func(*client.Client, v1alpha1.Mach
 	return s.BMC.do(ctx, func(c *client.Client) error {
 		met, _, err := s.met(ctx, c)
 		if err == nil {
-			err = s.Bound.Same(met)
+			err = s.Bound.Sure(met)
 		}
 		if err != nil {
 			return err

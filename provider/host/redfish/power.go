@@ -42,7 +42,7 @@ func (s Switch) at(ctx context.Context, f func(*call, *system) error) error {
 // change runs f with the system as it is now, unless it is another one than the recorded.
 func (s Switch) change(ctx context.Context, f func(*call, *system) error) error {
 	return s.at(ctx, func(c *call, now *system) error {
-		if err := s.Bound.Same(s.met(now)); err != nil {
+		if err := s.Bound.Sure(s.met(now)); err != nil {
 			return err
 		}
 		return f(c, now)
