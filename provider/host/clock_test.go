@@ -18,7 +18,7 @@ import (
 // restarted is another process over the same hosts.
 func (o *one) restarted() {
 	old := o.Keeper
-	o.Keeper = &host.Keeper{Name: old.Name, Objects: old.Objects, Switches: old.Switches, Claims: old.Claims, Recorder: old.Recorder,
+	o.Keeper = &host.Keeper{Name: old.Name, Objects: old.Objects, Switches: old.Switches, Claims: old.Claims, Gate: old.Gate, Recorder: old.Recorder,
 		Rules: old.Rules, Now: old.Now, Log: old.Log, Parallel: old.Parallel}
 }
 
