@@ -197,8 +197,8 @@ func (s Switch) met(ctx context.Context, c *client.Client) (met v1alpha1.Machine
 	}
 	if len(uuids) > 0 {
 		uuid := uuids[0] // in one order always: it is compared with itself
-		if i := slices.IndexFunc(uuids, func(u string) bool { return host.SameUUID(u, s.UUID) }); i >= 0 {
-			uuid = uuids[i]
+		if slices.ContainsFunc(uuids, func(u string) bool { return host.SameUUID(u, s.UUID) }) {
+			uuid = s.UUID // in the spelling that is declared
 		}
 		return s.Bound.Met("", uuid, ""), uuids, nil
 	}

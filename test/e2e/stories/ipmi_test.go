@@ -35,7 +35,7 @@ func newRoom(s *stage.Stage) *room {
 	r := &room{s: s, bmcs: map[string]*ipmisim.BMC{}}
 	bmc := entrust(s, "ipmi", map[string]string{"username": "root", "password": ipmiCanary})
 	for n, deaf := range []bool{false, true} {
-		b, err := ipmisim.Listen(s.Ctx, ipmisim.Config{Username: "root", Password: ipmiCanary, Delay: time.Second, Deaf: deaf, Now: time.Now})
+		b, err := ipmisim.Listen(s.Ctx, ipmisim.Config{Username: "root", Password: ipmiCanary, Delay: time.Second, Deaf: deaf, GUID: metalGUID(n), Now: time.Now})
 		require.NoError(s.T, err)
 		name := fmt.Sprintf("ipmi-%d", n)
 		r.bmcs[name] = b
@@ -49,6 +49,11 @@ func newRoom(s *stage.Stage) *room {
 			WatchEvery: seconds(2), IdleEvery: seconds(5)}}})
 	go r.boot()
 	return r
+}
+
+// metalGUID is metalUUID as firmware writes it.
+func metalGUID(n int) [16]byte {
+	return [16]byte{0x6d, 0x75, 0x73, 0x74, 0x65, 0x72, 0x40, 0x00, 0x80, 0, 0, 0, 0, 0, 0, byte(n)} //nolint:gosec // a few hosts
 }
 
 func seconds(n int) *metav1.Duration {
