@@ -119,8 +119,9 @@ func TestSwitchingNodesOffTakesTheRightsThatAreGiven(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
 	s := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{MAC: "52:54:00:aa:bb:01", Broadcast: "127.255.255.255"}), Cluster: wol.Kube{
 		Client: cs, Nodes: nodes{node}, Pod: wol.DefaultPodConfig(), Now: time.Now, Answers: wol.TCPAnswers}}
-	require.NoError(t, s.Shutdown(t.Context()))
-	require.NoError(t, s.Off(t.Context()))
+	permit := hosttest.Permits(s.Host, time.Now)
+	require.NoError(t, s.Shutdown(t.Context(), permit))
+	require.NoError(t, s.Off(t.Context(), permit))
 	_, err := s.Read(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, s.On(t.Context(), ""))

@@ -63,7 +63,7 @@ func TestADeletedClaimIsDrainedOnlyWhereItsDefinitionStands(t *testing.T) {
 
 // A pool that is deleted drains its nodes, unless it is deleted only because its definition is. The condition says so.
 func TestAPoolThatIsDeletedWithItsDefinitionKeepsItsNodes(t *testing.T) {
-	h := newHeld(t)
+	h := newEstate(t)
 	read := &definitions{err: errors.New("CustomResourceDefinition nodepools.muster.sh is being deleted")}
 	h.reaper.Definitions = read
 	h.pool(2, v1alpha1.PoolFinalizer)
