@@ -16,6 +16,7 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider/gate"
+	"github.com/muster-sh/muster/provider/host"
 	"github.com/muster-sh/muster/provider/host/hosttest"
 	"github.com/muster-sh/muster/provider/host/wol"
 )
@@ -117,7 +118,9 @@ func TestSwitchingNodesOffTakesTheRightsThatAreGiven(t *testing.T) {
 	}
 	taken, cs := map[string]bool{}, fake.NewClientset()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
-	s := wol.Switch{Host: hosttest.Host(1, v1alpha1.Power{MAC: "52:54:00:aa:bb:01", Broadcast: "127.255.255.255"}), Cluster: wol.Kube{
+	h := hosttest.Host(1, v1alpha1.Power{MAC: "52:54:00:aa:bb:01", Broadcast: "127.255.255.255"})
+	h.Status.Claim = &v1alpha1.HostClaim{Name: "std-000", UID: "uid", Attempt: 1}
+	s := wol.Switch{Host: h, Bound: host.Bind(h, time.Now), Cluster: wol.Kube{
 		Client: cs, Nodes: nodes{node}, Pod: wol.DefaultPodConfig(), Now: time.Now, Answers: wol.TCPAnswers}}
 	permit := hosttest.Permits(s.Host, time.Now)
 	require.NoError(t, s.Shutdown(t.Context(), permit))
