@@ -292,3 +292,22 @@ func TestAPoolThatIsNotFrozenIsDrained(t *testing.T) {
 	d.reconcile(t, time.Minute)
 	require.Positive(t, d.evicts)
 }
+
+// A machine on its way to a pool that is being deleted is given back; not while releases are frozen.
+func TestNoMachineOfAFrozenPoolThatIsDeletedIsGivenBack(t *testing.T) {
+	r := newRest(t, start)
+	c := r.claims["p-000"].DeepCopy()
+	c.Status.State, c.Status.NodeName = v1alpha1.ClaimJoining, ""
+	r.live.SetClaim(r.store(c))
+	r.live.ForgetNode("p-000")
+	p := r.live.View().Pools[0].DeepCopy()
+	p.DeletionTimestamp, p.Finalizers = &metav1.Time{Time: start}, []string{v1alpha1.PoolFinalizer}
+	r.live.SetPool(p)
+	r.freeze = map[string]string{"releases": "p"}
+	r.reaper.Tick(t.Context(), start)
+	require.Nil(t, r.claims["p-000"].Spec.Release)
+	r.freeze = nil
+	(&control.Freezes{Live: r.live, Kube: r, Log: slog.New(slog.DiscardHandler)}).Tick(t.Context(), start.Add(time.Second))
+	r.reaper.Tick(t.Context(), start.Add(time.Second))
+	require.NotNil(t, r.claims["p-000"].Spec.Release)
+}

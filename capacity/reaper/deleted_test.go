@@ -56,6 +56,12 @@ func TestWhatBecomesOfANodeOfADeletedPool(t *testing.T) {
 			w.pool.Spec.ScaleDown.Budgets = []v1alpha1.ReleaseBudget{{Nodes: intstr.FromInt32(0), Reasons: []v1alpha1.ReleaseReason{v1alpha1.ReleaseIdle}}}
 			w.node(0)
 		}, reaper.PoolDeleted, ""},
+		"a freeze of its releases keeps it": {func(w *world) { w.node(0); w.freeze("releases", "p") }, reaper.Frozen, "releases are frozen by alice"},
+		"a freeze that cannot be understood keeps a machine on its way": {func(w *world) {
+			w.node(0, inState(v1alpha1.ClaimJoining, ""))
+			w.freeze("releases", "")
+		}, reaper.Frozen, "releases are frozen: ConfigMap muster-freeze cannot be understood"},
+		"a freeze of another pool does not": {func(w *world) { w.node(0); w.freeze("releases", "other") }, reaper.PoolDeleted, ""},
 		"a budget of its pods keeps it": {func(w *world) { w.node(0); w.run("a", 0, "1", labelled); w.protect("pdb", 0) },
 			reaper.PodBudget, "budget pdb keeps pod default/a"},
 		"an annotation keeps it": {func(w *world) {
