@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,19 +63,20 @@ func TestAClockThatWasSetIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		th := newTheatre(t)
-		began, ahead := time.Now(), time.Duration(0)
+		began, ahead := time.Now(), atomic.Int64{}
 		th.loops.Log = slog.New(slog.NewTextHandler(&log, nil))
-		th.loops.Clock = control.NewClock(began, func() time.Duration { return time.Since(began) - ahead })
+		th.loops.Clock = control.NewClock(began, func() time.Duration { return time.Since(began) - time.Duration(ahead.Load()) })
 		th.loops.Claims.Now = th.loops.Clock.Now
 		stop := th.start()
-		time.Sleep(10 * time.Minute)
+		pass := func() { time.Sleep(10 * time.Minute); synctest.Wait() }
+		pass()
 		require.Empty(t, log.String())
-		ahead = 31 * time.Second // the wall clock of this test cannot be set, so the other one is
-		time.Sleep(10 * time.Minute)
+		ahead.Store(int64(31 * time.Second)) // the wall clock of this test cannot be set, so the other one is
+		pass()
 		require.Equal(t, 1, strings.Count(log.String(), "was set"), log.String())
 		require.Contains(t, log.String(), "ahead=31s")
-		ahead = 0
-		time.Sleep(10 * time.Minute)
+		ahead.Store(0)
+		pass()
 		require.Equal(t, 2, strings.Count(log.String(), "was set"), log.String())
 		stop()
 	})
