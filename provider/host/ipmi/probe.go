@@ -2,7 +2,6 @@ package ipmi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,24 +72,29 @@ func unlessTold(err error) error {
 const boardFRU = 0
 
 // serial asks for the serial number of the board, or of the product, in the BMC's inventory (FRU 0). It takes a dozen requests, so it
-// is asked for only where there is no GUID.
+// is asked for only where there is no GUID. What an inventory lacks, or what cannot be read of it, is no error: BMCs have broken ones.
 func serial(ctx context.Context, c *client.Client) (string, error) {
-	fru, err := c.GetFRU(ctx, boardFRU, "")
+	r, err := c.ReadFRUData(ctx, boardFRU, 0, types.FRUCommonHeaderSize)
 	if err != nil {
-		if errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
-			return "", err
+		return "", unlessTold(err)
+	}
+	var header types.FRUCommonHeader
+	if header.Unpack(r.Data) != nil || header.FormatVersion != types.FRUFormatVersion {
+		return "", nil
+	}
+	if at := uint16(header.BoardOffset8B) * 8; at > 0 {
+		if board, err := c.GetFRUAreaBoard(ctx, boardFRU, at); err == nil {
+			if number := identity.Serial(fruText(board.SerialNumberTypeLength, board.SerialNumber)); number != "" {
+				return number, nil
+			}
 		}
-		return "", nil //nolint:nilerr // it has no inventory, or one that cannot be read
 	}
-	if b := fru.BoardInfoArea; b != nil {
-		if number := identity.Serial(fruText(b.SerialNumberTypeLength, b.SerialNumber)); number != "" {
-			return number, nil
+	if at := uint16(header.ProductOffset8B) * 8; at > 0 {
+		if product, err := c.GetFRUAreaProduct(ctx, boardFRU, at); err == nil {
+			return identity.Serial(fruText(product.SerialNumberTypeLength, product.SerialNumber)), nil
 		}
 	}
-	if p := fru.ProductInfoArea; p != nil {
-		return identity.Serial(fruText(p.SerialNumberTypeLength, p.SerialNumber)), nil
-	}
-	return "", nil
+	return "", ctx.Err()
 }
 
 func fruText(kind types.TypeLength, raw []byte) string {
