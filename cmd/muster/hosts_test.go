@@ -10,7 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muster-sh/muster/api/v1alpha1"
+	"github.com/muster-sh/muster/capacity"
 	"github.com/muster-sh/muster/capacity/control"
+	"github.com/muster-sh/muster/capacity/lifecycle"
 	"github.com/muster-sh/muster/provider/host"
 	"github.com/muster-sh/muster/provider/host/hosttest"
 )
@@ -42,4 +44,26 @@ func TestAProviderOfHostsTakesItsRulesFromItsSpec(t *testing.T) {
 	p.Spec.Hosts.OnRetry = &metav1.Duration{Duration: 1}
 	_, err = m.make(p)
 	require.ErrorContains(t, err, "spec.hosts.onRetry")
+}
+
+// A host learns from its claim which Node registered, and when nothing waits for its machine any more.
+func TestAHostHearsOfItsClaim(t *testing.T) {
+	live := capacity.NewLive(capacity.Schedulers{})
+	c := &v1alpha1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "std-000", UID: "uid", ResourceVersion: "1"}}
+	c.Status.State, c.Status.Attempts, c.Status.MachineID = v1alpha1.ClaimReleasing, 2, "metal-07"
+	c.Status.NodeName, c.Status.NodeUID = "metal-07", "node-7"
+	live.SetClaim(c)
+	s := claimSights{live}
+	require.Nil(t, s.ClaimOf("std-000", "another"))
+	require.Equal(t, &host.ClaimSight{State: v1alpha1.ClaimReleasing, NodeName: "metal-07", NodeUID: "node-7", Attempt: 2}, s.ClaimOf("std-000", "uid"))
+	gone := c.DeepCopy()
+	gone.ResourceVersion = "2"
+	gone.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionLaunched, Status: metav1.ConditionFalse, Reason: lifecycle.ReasonGone},
+		{Type: v1alpha1.ConditionReleaseBlocked, Status: metav1.ConditionFalse, Reason: "Confirmed"},
+	}
+	live.SetClaim(gone)
+	got := s.ClaimOf("std-000", "uid")
+	require.True(t, got.Gone)
+	require.True(t, got.Confirmed)
 }

@@ -78,7 +78,7 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) (provider.Mac
 		if h == nil {
 			return provider.Machine{}, fmt.Errorf("create %s: %s: %w", r.Claim, why, provider.ErrNoCapacity)
 		}
-		if err := p.handOver(ctx, h, r); err != nil {
+		if err := p.handOver(ctx, h, r, all); err != nil {
 			denied[h.Name] = err
 			tries-- // one host less to choose from
 			continue
@@ -111,12 +111,13 @@ func (p *Provider) hold(ctx context.Context, h *v1alpha1.Host) (*v1alpha1.Host, 
 	return held, err
 }
 
-// handOver asks the gate whether anything of an earlier claim is left on a free host, and spends its proof.
-func (p *Provider) handOver(ctx context.Context, h *v1alpha1.Host, r provider.Request) error {
+// handOver asks the gate whether anything of an earlier claim is left on a free host, and spends its proof. All hosts were read a moment
+// ago, after the claim was written; who writes to the host meanwhile makes the claiming of it fail.
+func (p *Provider) handOver(ctx context.Context, h *v1alpha1.Host, r provider.Request, all []*v1alpha1.Host) error {
 	if p.gate == nil {
 		return errNoGate
 	}
-	proof, err := p.gate.HandOver(ctx, h, r, p.objects.List)
+	proof, err := p.gate.HandOver(ctx, h, r, func(context.Context) ([]*v1alpha1.Host, error) { return all, nil })
 	if err != nil {
 		return err
 	}

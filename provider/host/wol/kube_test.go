@@ -191,3 +191,28 @@ func TestM19ARenewedLeaseIsHeardOf(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, host.Off, r.Power)
 }
+
+// The Node that answers for the host reports another machine's UUID by now, or the gate refuses: no Pod is made.
+func TestM09ANodeOfAnotherMachineIsNotSwitchedOff(t *testing.T) {
+	for name, c := range map[string]struct {
+		uuid   string
+		permit host.Permit
+		err    error
+	}{
+		"another UUID":     {hosttest.UUID(7), permit(), provider.ErrBusy},
+		"no UUID any more": {"", permit(), provider.ErrBusy},
+		"no proof":         {hosttest.UUID(1), nil, provider.ErrBusy},
+	} {
+		node := nodeWith(corev1.ConditionTrue)
+		node.Status.NodeInfo.SystemUUID = c.uuid
+		k, cs := kubeWith(node, false)
+		s := switchOf(hosttest.Host(1, v1alpha1.Power{MAC: "52:54:00:aa:bb:01"}), k)
+		s.Host.Status.Identity = &v1alpha1.MachineIdentity{MAC: "52:54:00:aa:bb:01", SystemUUID: hosttest.UUID(1)}
+		s.Host.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionIdentified, Status: metav1.ConditionTrue, Reason: "Identified"}}
+		require.ErrorIs(t, s.Shutdown(t.Context(), c.permit), c.err, name)
+		require.ErrorIs(t, s.Off(t.Context(), c.permit), c.err, name)
+		pods, err := cs.CoreV1().Pods("muster-poweroff").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		require.Empty(t, pods.Items, name)
+	}
+}
