@@ -80,6 +80,9 @@ type Machine struct {
 	Identity v1alpha1.MachineIdentity
 	// On says that the backend reads the machine's power as on.
 	On bool
+	// Twins are other machines of the backend that carry the same mark, by what people call them there; empty when there is none.
+	// While there is one, nothing of either is changed.
+	Twins string
 	// NeverStarted says that the backend never asked for this machine's power for this claim, and that giving it back does not either.
 	NeverStarted bool
 	// Host, Rack and Zone are where it runs; empty where that is not known.

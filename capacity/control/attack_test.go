@@ -470,6 +470,23 @@ func TestAMachineThatContradictsTheRecordIsNotTouched(t *testing.T) {
 	require.Equal(t, uuidA, a.claims["p-000"].Status.SystemUUID)
 }
 
+// A clone of the machine carries its mark: neither is touched, and both are told, until there is only one.
+func TestImpostorWithTheMarkOfAMachineKeepsIt(t *testing.T) {
+	a := newAttacked(t)
+	a.claim("p-000", uuidA, v1alpha1.ClaimReady)
+	a.node("p-000", uuidA, "node-p-000", "uid-p-000")
+	a.runs(5 * time.Second)
+	a.machines["uid-p-000"].Twins = "VM 1999"
+	a.release("p-000", 0)
+	a.runs(10 * time.Minute)
+	a.stands()
+	require.Equal(t, "IdentityAmbiguous", a.blocked("p-000").Reason)
+	require.Contains(t, a.blocked("p-000").Message, "it cannot be told apart from VM 1999, which carries the same mark")
+	a.machines["uid-p-000"].Twins = ""
+	a.runs(time.Minute)
+	require.Equal(t, []string{"p-000"}, a.deleted)
+}
+
 // What is frozen stops at the next act, also one that was begun before, and goes on when it is thawed.
 func TestAFreezeStopsAReleaseInTheMiddle(t *testing.T) {
 	a := newAttacked(t)

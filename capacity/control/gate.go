@@ -122,6 +122,9 @@ func (g *Gate) Machine(ctx context.Context, act gate.Act, claim *v1alpha1.NodeCl
 		return gate.Proof{}, err
 	default:
 		e.Machine = gate.Read(reading(found, recorded(current, found)))
+		if found.Twins != "" {
+			e.Twins = gate.Read(marked(twins(claim, claims), found))
+		}
 	}
 	g.standing(ctx, &e, current, claims)
 	return g.judge(e)
@@ -173,6 +176,14 @@ func twins(c *v1alpha1.NodeClaim, claims []*v1alpha1.NodeClaim) []string {
 		}
 	}
 	return found
+}
+
+// marked adds the machines that carry the same mark, as their backend tells.
+func marked(twins []string, m provider.Machine) []string {
+	if m.Twins == "" {
+		return twins
+	}
+	return append(twins, m.Twins+", which carries the same mark")
 }
 
 // standing reads the Nodes that could be a claim's machine, and the pods that are bound to them or to the name of one that is gone.
@@ -387,7 +398,7 @@ func (g *Gate) Orphan(ctx context.Context, backend provider.Provider, seen provi
 	e.Machine = gate.Read(reading(found, seen.Identity))
 	ghost := lifecycle.ClaimOfMachine(seen)
 	ghost.Status.Identity = &seen.Identity
-	e.Twins = gate.Read(twins(ghost, claims))
+	e.Twins = gate.Read(marked(twins(ghost, claims), found))
 	g.standing(ctx, &e, ghost, claims)
 	return g.judge(e)
 }

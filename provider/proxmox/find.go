@@ -201,7 +201,7 @@ func (p *Provider) machine(f *found) provider.Machine {
 		ID: provider.ID(strconv.Itoa(f.row.vmid())), Claim: f.mark.Claim, ClaimUID: f.mark.UID, Attempt: f.mark.Attempt, Cluster: f.mark.Cluster,
 		State: p.state(f), ProviderID: fmt.Sprintf("proxmox://%s/%d", p.spec.Region, f.row.vmid()),
 		SystemUUID: uuidOf(f.mark.UID, f.mark.Attempt), NodeName: f.mark.name(),
-		Identity: identityOf(f), On: f.status == "running",
+		Identity: identityOf(f), On: f.status == "running", Twins: vms(f.others),
 		Host: f.row.Node, Zone: f.row.Node, Message: f.failed, Seeded: f.mark.seeded(),
 	}
 }

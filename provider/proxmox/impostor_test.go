@@ -328,6 +328,8 @@ func TestImpostorIsToldOfUntilItsMarkIsTakenOff(t *testing.T) {
 	copyOf(r, r.vm(t, d.m.ID), 1999, asCloned)
 	got, err := d.p.Get(t.Context(), d.m)
 	require.NoError(t, err, "the claim keeps its machine meanwhile")
+	require.Equal(t, "VM 1999", got.Twins)
+	got.Twins = ""
 	require.Equal(t, d.m, got)
 	err = d.delete(t, r)(d.m.Identity)
 	require.ErrorIs(t, err, provider.ErrRefused)

@@ -39,6 +39,7 @@ type (
 		NodeName     string                   `json:"nodeName,omitempty"`
 		Identity     v1alpha1.MachineIdentity `json:"identity"`
 		On           bool                     `json:"on,omitempty"`
+		Twins        string                   `json:"twins,omitempty"`
 		NeverStarted bool                     `json:"neverStarted,omitempty"`
 		Host         string                   `json:"host,omitempty"`
 		Rack         string                   `json:"rack,omitempty"`
