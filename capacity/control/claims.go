@@ -69,7 +69,7 @@ func (r *Claims) Reconcile(ctx context.Context, name string) (time.Duration, err
 	for range maxSteps {
 		o := r.observe(claim, p, heard)
 		o.Held = r.held(ctx, claim)
-		r.hearPeople(ctx, claim, &o)
+		contradicted := r.hearPeople(ctx, claim, &o)
 		res := lifecycle.Step(claim, o, r.Now())
 		if res.Err != nil {
 			return 0, res.Err
@@ -83,6 +83,9 @@ func (r *Claims) Reconcile(ctx context.Context, name string) (time.Duration, err
 		if err != nil {
 			return 0, err
 		}
+		if contradicted {
+			return minWait, r.dropWord(ctx, claim)
+		}
 		if !heard.anything() {
 			return res.Next, nil
 		}
@@ -90,10 +93,10 @@ func (r *Claims) Reconcile(ctx context.Context, name string) (time.Duration, err
 	return minWait, nil
 }
 
-// hearPeople takes in a person's word about a machine that is being released.
-func (r *Claims) hearPeople(ctx context.Context, claim *v1alpha1.NodeClaim, o *lifecycle.Observed) {
+// hearPeople takes in a person's word about a machine that is being released. It returns true when a reading contradicts it.
+func (r *Claims) hearPeople(ctx context.Context, claim *v1alpha1.NodeClaim, o *lifecycle.Observed) bool {
 	if claim.Status.State != v1alpha1.ClaimReleasing || claim.Annotations[v1alpha1.ConfirmGoneAnnotation] == "" {
-		return
+		return false
 	}
 	m := lifecycle.Recorded(claim)
 	m.Cluster = r.Cluster
@@ -101,6 +104,20 @@ func (r *Claims) hearPeople(ctx context.Context, claim *v1alpha1.NodeClaim, o *l
 	if o.Confirmed = by; err != nil {
 		o.Untaken = err.Error()
 	}
+	return errors.Is(err, gate.ErrContradicted)
+}
+
+// dropWord takes a person's word off the claim after its refusal was told: a node that falls silent later, or a provider that does,
+// must not make it count.
+func (r *Claims) dropWord(ctx context.Context, claim *v1alpha1.NodeClaim) error {
+	c := claim.DeepCopy()
+	delete(c.Annotations, v1alpha1.ConfirmGoneAnnotation)
+	updated, err := r.Kube.UpdateClaim(ctx, c)
+	if err != nil {
+		return ignoreStale(err)
+	}
+	r.Live.SetClaim(updated)
+	return nil
 }
 
 // maxSteps bounds one reconcile: a machine's whole life has fewer provider calls in a row.

@@ -1,9 +1,14 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
+
+// ErrContradicted means that a reading contradicts a person's word, or that the word is about another machine or attempt. It is over
+// with: what is read later does not make it true.
+var ErrContradicted = errors.New("a person's word is contradicted")
 
 // Accept says whether a person's word that a machine is gone may stand for the readings that cannot be had: on a burnt BMC, a dead
 // hypervisor, a Provider that will not come back. It names the machine and its attempt, so it is good for this one alone. It is
@@ -12,7 +17,7 @@ import (
 func Accept(value string, s Subject, on Reading[bool], nodes Reading[[]Node]) (Word, error) {
 	w, err := ParseWord(value)
 	if err != nil {
-		return Word{}, err
+		return Word{}, fmt.Errorf("%w: %w", ErrContradicted, err)
 	}
 	var why []string
 	if w.Machine != s.Machine || w.Attempt != s.Attempt {
@@ -21,16 +26,16 @@ func Accept(value string, s Subject, on Reading[bool], nodes Reading[[]Node]) (W
 	if on.known && on.value {
 		why = append(why, "the provider says that the machine is on")
 	}
-	if not := unread(nodes, "the Nodes"); not != "" {
-		why = append(why, not)
-	}
 	for _, n := range nodes.value {
 		if n.Ready {
 			why = append(why, fmt.Sprintf("Node %s is Ready (%s)", n.Name, n.Why))
 		}
 	}
 	if len(why) > 0 {
-		return Word{}, fmt.Errorf("the word of %s that machine %s is gone is not taken: %s", w.User, w.Machine, strings.Join(why, "; "))
+		return Word{}, fmt.Errorf("%w: the word of %s that machine %s is gone is not taken: %s", ErrContradicted, w.User, w.Machine, strings.Join(why, "; "))
+	}
+	if not := unread(nodes, "the Nodes"); not != "" {
+		return Word{}, fmt.Errorf("the word of %s that machine %s is gone is not taken yet: %s", w.User, w.Machine, not)
 	}
 	return w, nil
 }

@@ -463,7 +463,13 @@ func TestAPersonsWordEndsAClaimWhoseBackendBurnt(t *testing.T) {
 
 	s.kubectl("annotate", "nodeclaim", claim.Name, v1alpha1.ConfirmGoneAnnotation+"="+machine+"/1 bob")
 	s.Hold(soon, "the word of a person who did not look to be refused", s.untouched(), s.blocked(claim, "WordNotTaken", "bob", "is Ready"))
-	s.kubectl("annotate", "nodeclaim", claim.Name, v1alpha1.ConfirmGoneAnnotation+"-")
+	s.Await(soon, "that word to be off the claim", func() error {
+		c, err := s.claim(claim.Name)
+		if err == nil && c.Annotations[v1alpha1.ConfirmGoneAnnotation] != "" {
+			err = errNotYet
+		}
+		return err
+	})
 
 	loseKubelet(s.Stage, claim.Status.NodeName)
 	require.ErrorContains(t, confirm("other", "--yes"), "the machine of NodeClaim "+claim.Name+" is "+machine)
