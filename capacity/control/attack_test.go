@@ -453,6 +453,36 @@ func TestM05ANodeThatNeverLeftStartingKeepsItsPods(t *testing.T) {
 	require.Equal(t, []string{"p-000"}, a.deleted)
 }
 
+// A silent node is restarted under its pods, which run again after it; not under one whose owner asked for it to be left alone.
+func TestASilentNodeIsRestartedUnderItsPods(t *testing.T) {
+	for name, stands := range map[string]bool{"pods that wait for it": false, "a protected pod": true} {
+		t.Run(name, func(t *testing.T) {
+			a := newAttacked(t)
+			a.claim("p-000", uuidA, v1alpha1.ClaimReady)
+			n := a.node("p-000", uuidA, "node-p-000", "uid-p-000")
+			pod := a.pod("web", "p-000")
+			if stands {
+				pod.Annotations = map[string]string{v1alpha1.DoNotDisruptAnnotation: "true"}
+			}
+			a.runs(5 * time.Second)
+			i := slices.IndexFunc(a.nodes, func(o *corev1.Node) bool { return o.Name == n.Name })
+			silent := a.nodes[i].DeepCopy()
+			silent.Status.Conditions[0].Status = corev1.ConditionUnknown
+			a.nodes[i] = silent
+			c := a.claims["p-000"].DeepCopy()
+			c.Spec.Restart = &v1alpha1.Restart{Since: metav1.NewMicroTime(a.now)}
+			a.live.SetClaim(a.store(c))
+			a.runs(10 * time.Second)
+			require.Equal(t, stands, len(a.stopped) == 0, "%v", a.stopped)
+			if stands {
+				require.Equal(t, "PodsOnNode", a.blocked("p-000").Reason)
+				require.Contains(t, a.blocked("p-000").Message, "default/web on p-000 (ProtectedPod)")
+			}
+			require.Len(t, a.pods, 1)
+		})
+	}
+}
+
 // Another machine answers for the claim: nothing is done to it, nothing of what was recorded changes, and people are told.
 func TestAMachineThatContradictsTheRecordIsNotTouched(t *testing.T) {
 	a := newAttacked(t)

@@ -109,6 +109,7 @@ func (g *Gate) judge(e gate.Evidence) (gate.Proof, error) {
 // for asking it to take away what is left of one; whether the claim's number is another machine's now, its answer to that says.
 func (g *Gate) Machine(ctx context.Context, act gate.Act, claim *v1alpha1.NodeClaim, m provider.Machine) (gate.Proof, error) {
 	e := g.evidence(ctx, act, claim.Spec.Pool, m.Subject())
+	e.Restart = act == gate.Stop
 	claims, current := g.intent(ctx, &e, claim, act, m.Attempt)
 	backend, err := g.Backends.Backend(claim.Spec.Provider)
 	var found provider.Machine
@@ -268,7 +269,11 @@ func (g *Gate) podsOn(ctx context.Context, name string, ready bool) ([]gate.Pod,
 		if i < 0 && p.Node != "" {
 			continue // bound in the cache, and not at the API server any more
 		}
-		pods = append(pods, gate.Pod{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Node: name})
+		pod := gate.Pod{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Node: name}
+		if i >= 0 && read[i].DeletionTimestamp == nil && capacity.PodOf(&read[i]).Protected() {
+			pod.Protected = string(capacity.StayProtected)
+		}
+		pods = append(pods, pod)
 	}
 	return pods, nil
 }

@@ -31,6 +31,7 @@ func (g *Gate) PowerOff(ctx context.Context, h *v1alpha1.Host, met v1alpha1.Mach
 	if err != nil {
 		return g.judge(e)
 	}
+	e.Restart = current.Status.State == v1alpha1.HostStopping
 	asks, not := asksForPowerOff(current, s)
 	e.Intent = gate.Read(gate.Intent{Asks: asks, Not: not})
 	claims, err := g.claims.read(ctx, g.Kube.Claims)

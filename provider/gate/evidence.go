@@ -32,6 +32,9 @@ type Evidence struct {
 	Began time.Time
 	// Cluster is ours: the UID of the namespace kube-system.
 	Cluster types.UID
+	// Restart says that the machine is switched off only to be switched on again, since its Node is silent: the pods that are bound there
+	// stay, and run again after it.
+	Restart bool
 	// Pods are the UIDs of the pods that Evict, DeletePod and Preempt are about.
 	Pods []types.UID
 
@@ -89,6 +92,6 @@ type Pod struct {
 	Namespace, Name string
 	UID             types.UID
 	Node            string
-	// Protected is why the pod is not to be moved; empty for one that is only there.
+	// Protected is why the pod is not to be moved or disturbed; empty for one that is only there.
 	Protected string
 }

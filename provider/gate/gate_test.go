@@ -209,6 +209,47 @@ func TestWhatWasNotReadPermitsNothing(t *testing.T) {
 	require.Error(t, err, "an act that is not in the list")
 }
 
+// A restart is for a Node that is silent. Its pods stay bound and run again after it, so they do not stop it; what stands against it is a
+// Node that is Ready, and a pod whose owner asked for it to be left alone.
+func TestARestartIsPermittedUnderThePodsOfASilentNode(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(*Evidence)
+		not  string
+	}{
+		"its pods are bound there": {func(*Evidence) {}, ""},
+		"its Node is Ready": {func(e *Evidence) {
+			e.Nodes = Read([]Node{{Name: "std-000", UID: "n1", Ready: true, Closed: true}})
+		}, "Node std-000 is Ready, and is not to be restarted"},
+		"M02: another Node of it is Ready": {func(e *Evidence) {
+			e.Nodes = Read([]Node{{Name: "std-000", UID: "n1"}, {Name: "renamed", UID: "n2", Ready: true, Closed: true}})
+		}, "Node renamed is Ready"},
+		"it has no Node":              {func(e *Evidence) { e.Nodes = Read([]Node(nil)) }, "it has no Node that could be silent"},
+		"its Nodes could not be read": {func(e *Evidence) { e.Nodes = Unread[[]Node](errAway) }, "the Nodes could not be read"},
+		"its pods could not be read":  {func(e *Evidence) { e.On = Unread[[]Pod](errAway) }, "the pods could not be read"},
+		"a pod is protected": {func(e *Evidence) {
+			e.On = Read([]Pod{{Namespace: "d", Name: "db-0", UID: "p9", Node: "std-000", Protected: "ProtectedPod"}})
+		}, "pods that are not to be disturbed: d/db-0 on std-000 (ProtectedPod)"},
+	} {
+		for _, act := range []Act{Stop, PowerOff} {
+			t.Run(fmt.Sprintf("%s/%s", name, act), func(t *testing.T) {
+				e := whole(act)
+				e.Restart, e.Nodes = true, Read([]Node{{Name: "std-000", UID: "n1"}})
+				e.On = Read([]Pod{{Namespace: "d", Name: "web", UID: "p9", Node: "std-000"}})
+				c.edit(&e)
+				_, err := Judge(e, start)
+				if c.not != "" {
+					require.ErrorContains(t, err, c.not)
+					return
+				}
+				require.NoError(t, err)
+				e.Restart = false
+				_, err = Judge(e, start)
+				require.ErrorContains(t, err, "pods are bound there", "anything but a restart")
+			})
+		}
+	}
+}
+
 func TestAProofIsBoundSpentAndOld(t *testing.T) {
 	now := start.Add(time.Second)
 	prove := func() Proof {

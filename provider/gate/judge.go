@@ -255,10 +255,33 @@ func empty(e *Evidence, _ time.Time) (found, not string) {
 	if not := unread(e.On, "the pods"); not != "" {
 		return "", not
 	}
+	if e.Restart {
+		return silent(e)
+	}
 	if pods := e.On.value; len(pods) > 0 {
 		return "", "pods are bound there: " + tell(pods)
 	}
 	return "no pod but those of DaemonSets", ""
+}
+
+// silent says that a machine may be restarted under its pods: its Nodes are known, none of them is Ready, and no pod's owner asked for it
+// to be left alone.
+func silent(e *Evidence) (found, not string) {
+	if not := unread(e.Nodes, "the Nodes"); not != "" {
+		return "", not
+	}
+	if len(e.Nodes.value) == 0 {
+		return "", "it has no Node that could be silent"
+	}
+	for _, n := range e.Nodes.value {
+		if n.Ready {
+			return "", fmt.Sprintf("Node %s is Ready, and is not to be restarted", n.Name)
+		}
+	}
+	if kept := protected(e.On.value); len(kept) > 0 {
+		return "", "pods that are not to be disturbed: " + tell(kept)
+	}
+	return fmt.Sprintf("no Node is Ready; pods that stay for the restart: %d", len(e.On.value)), ""
 }
 
 func handed(e *Evidence, _ time.Time) (found, not string) {
@@ -275,16 +298,19 @@ func unprotected(e *Evidence, _ time.Time) (found, not string) {
 	if not := unread(e.On, "the pods"); not != "" {
 		return "", not
 	}
-	var kept []Pod
-	for _, p := range e.On.value {
+	if kept := protected(e.On.value); len(kept) > 0 {
+		return "", "pods that are not to be moved: " + tell(kept)
+	}
+	return fmt.Sprintf("pods: %d, protected: none", len(e.On.value)), ""
+}
+
+func protected(pods []Pod) (kept []Pod) {
+	for _, p := range pods {
 		if p.Protected != "" {
 			kept = append(kept, p)
 		}
 	}
-	if len(kept) > 0 {
-		return "", "pods that are not to be moved: " + tell(kept)
-	}
-	return fmt.Sprintf("pods: %d, protected: none", len(e.On.value)), ""
+	return kept
 }
 
 // most is how many names a text lists.
