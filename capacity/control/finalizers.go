@@ -21,11 +21,11 @@ func hold(ctx context.Context, live *capacity.Live, kube Kube, pool, provider st
 	case p == nil:
 		return fmt.Errorf("NodePool %s does not exist", pool)
 	case pr == nil:
-		return fmt.Errorf("Provider %s does not exist", provider)
+		return fmt.Errorf("there is no Provider %s", provider)
 	case p.DeletionTimestamp != nil:
 		return fmt.Errorf("NodePool %s is being deleted", pool)
 	case pr.DeletionTimestamp != nil:
-		return fmt.Errorf("Provider %s is being deleted", provider)
+		return fmt.Errorf("its Provider %s is being deleted", provider)
 	}
 	if err := holdProvider(ctx, live, kube, pr); err != nil {
 		return err

@@ -60,7 +60,7 @@ func newSignedIn(t *testing.T, objects ...client.Object) *signedIn {
 					return err
 				}
 				if pools, ok := list.(*v1alpha1.NodePoolList); ok && s.muster {
-					s.say(t, ctx, c, pools)
+					s.say(ctx, t, c, pools)
 				}
 				return nil
 			},
@@ -69,7 +69,7 @@ func newSignedIn(t *testing.T, objects ...client.Object) *signedIn {
 }
 
 // say is what Muster writes on the pools.
-func (s *signedIn) say(t *testing.T, ctx context.Context, c client.Reader, pools *v1alpha1.NodePoolList) {
+func (s *signedIn) say(ctx context.Context, t *testing.T, c client.Reader, pools *v1alpha1.NodePoolList) {
 	f, err := kube.ReadFreeze(ctx, c, "muster-system")
 	require.NoError(t, err)
 	for i := range pools.Items {

@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,7 +49,8 @@ func TestM19AClockThatIsSetTakesNoPowerTooEarly(t *testing.T) {
 // A process that led, lost the lead and leads again does not know by which clock another one worked meanwhile.
 func TestM19AKeeperThatLeadsAgainCountsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		leading := true
+		var leading atomic.Bool
+		leading.Store(true)
 		o := oneHost(t, func(l *hosttest.Lamp) { l.Deaf = true })
 		o.serve()
 		o.stop()
@@ -56,14 +58,14 @@ func TestM19AKeeperThatLeadsAgainCountsAnew(t *testing.T) {
 		began := o.Now()
 		o.restarted()
 		o.Keeper.Now = func() time.Time { return began.Add(time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))) }
-		o.Keeper.Leading = func() bool { return leading }
+		o.Keeper.Leading = leading.Load
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { o.Keeper.Run(ctx); close(done) }()
 		time.Sleep(4 * time.Minute)
-		leading = false
+		leading.Store(false)
 		time.Sleep(10 * time.Second)
-		leading = true
+		leading.Store(true)
 		time.Sleep(4 * time.Minute)
 		require.Equal(t, []host.Call{host.CallOn, host.CallShutdown}, o.lamp.Calls())
 		time.Sleep(time.Minute + 10*time.Second)

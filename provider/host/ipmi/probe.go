@@ -79,8 +79,8 @@ func serial(ctx context.Context, c *client.Client) (string, error) {
 		return "", unlessTold(err)
 	}
 	var header types.FRUCommonHeader
-	if header.Unpack(r.Data) != nil || header.FormatVersion != types.FRUFormatVersion {
-		return "", nil
+	if err := header.Unpack(r.Data); err != nil || header.FormatVersion != types.FRUFormatVersion {
+		return "", nil //nolint:nilerr // see above
 	}
 	if at := uint16(header.BoardOffset8B) * 8; at > 0 {
 		if board, err := c.GetFRUAreaBoard(ctx, boardFRU, at); err == nil {

@@ -122,7 +122,7 @@ func (s *attacked) isReady(name string) func() error {
 func (s *attacked) untouched(pods ...*corev1.Pod) func() error {
 	return func() error {
 		if n, err := s.destroyed(); err != nil || n > 0 {
-			return fmt.Errorf("%d machines were to be deleted or stopped (%v)", n, err)
+			return fmt.Errorf("%d machines were to be deleted or stopped: %w", n, err)
 		}
 		for _, p := range pods {
 			if got, err := s.Get(p); err != nil || got.DeletionTimestamp != nil {
