@@ -121,12 +121,18 @@ func (s *attacked) isReady(name string) func() error {
 // untouched wants no machine to have been deleted or stopped, nor to have been asked to be, and the pods to be where they were.
 func (s *attacked) untouched(pods ...*corev1.Pod) func() error {
 	return func() error {
-		if n, err := s.destroyed(); err != nil || n > 0 {
-			return fmt.Errorf("%d machines were to be deleted or stopped: %w", n, err)
+		switch n, err := s.destroyed(); {
+		case err != nil:
+			return err
+		case n > 0:
+			return fmt.Errorf("%d machines were to be deleted or stopped", n)
 		}
 		for _, p := range pods {
-			if got, err := s.Get(p); err != nil || got.DeletionTimestamp != nil {
-				return fmt.Errorf("pod %s is gone or going (%v)", p.Name, err)
+			switch got, err := s.Get(p); {
+			case err != nil:
+				return fmt.Errorf("pod %s: %w", p.Name, err)
+			case got.DeletionTimestamp != nil:
+				return fmt.Errorf("pod %s is going", p.Name)
 			}
 		}
 		return nil
@@ -194,8 +200,12 @@ func (s *attacked) told(claim v1alpha1.NodeClaim, text string) error {
 // gone wants a claim, its machine and these Nodes to be gone.
 func (s *attacked) gone(claim v1alpha1.NodeClaim, nodes ...string) func() error {
 	return func() error {
-		if c, err := s.claim(claim.Name); !apierrors.IsNotFound(err) && (err != nil || c.UID == claim.UID) {
-			return fmt.Errorf("claim %s is %s: %s (%v)", c.Name, c.Status.State, c.Status.Message, err)
+		switch c, err := s.claim(claim.Name); {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return fmt.Errorf("claim %s: %w", claim.Name, err)
+		case c.UID == claim.UID:
+			return fmt.Errorf("claim %s is %s: %s", c.Name, c.Status.State, c.Status.Message)
 		}
 		machines, err := s.Sim.List(s.Ctx)
 		if err != nil {
