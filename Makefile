@@ -12,7 +12,7 @@ OLD     ?=
 
 TOOL := go tool -modfile=tools/go.mod
 
-.PHONY: help demo build test check e2e cost page pictures peer bench lint vet tidy generate manifests diff fuzz image
+.PHONY: help demo build test check e2e nightly cost page pictures peer bench lint vet tidy generate manifests diff fuzz image
 
 help: ## this text
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -30,6 +30,9 @@ check: tidy diff vet lint test ## what CI runs before the end-to-end stories
 
 e2e: ## build a real control plane from Go modules and run every story against it
 	$(MAKE) -C test/e2e all
+
+nightly: ## what takes too long for every change (2 hours): plans kept on 200 clusters, a thousand releases in each mode, all of fidelity
+	$(MAKE) -C test/e2e build nightly
 
 cost: ## fail where a plan costs more than Karpenter's for the same pods
 	$(MAKE) -C test/bench test

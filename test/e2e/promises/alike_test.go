@@ -26,7 +26,7 @@ import (
 )
 
 var (
-	alike      = flag.Int("alike", 8, "how many clusters the real scheduler and the simulated one place; -seed is the first one's")
+	alike      = flag.Int("alike", 4, "how many clusters the real scheduler and the simulated one place; -seed is the first one's")
 	alikeKinds = flag.String("alike-kinds", "all,-affinity,-namespaces,-volumes", "kinds of rules in these; see the test")
 )
 

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	clusters = flag.Int("clusters", 20, "how many clusters are tried")
+	clusters = flag.Int("clusters", 10, "how many clusters are tried")
 	first    = flag.Uint64("seed", 1, "the seed of the first; the others follow")
 	kinds    = flag.String("kinds", kept, "kinds of rules in them, with commas between: all, or names; -name takes one away")
 	patience = flag.Duration("patience", time.Minute, "how long to wait for anything before it is taken for a broken promise")
