@@ -292,6 +292,28 @@ func (a *attacked) heard(text string) {
 	require.True(a.t, slices.ContainsFunc(a.told, func(s string) bool { return strings.Contains(s, text) }), "%q is not among %q", text, a.told)
 }
 
+// Pods that a dead kubelet does not end keep its machine until their grace period ended a minute ago, by the clock of this process: what
+// the API server noted may be another computer's idea of the time.
+func TestM19PodsOfADeadKubeletKeepTheMachineForAMinute(t *testing.T) {
+	a := newAttacked(t)
+	a.claim("p-000", uuidA, v1alpha1.ClaimReady)
+	n := a.node("p-000", uuidA, "node-p-000", "uid-p-000")
+	a.runs(5 * time.Second)
+	n = a.nodes[0].DeepCopy()
+	n.Status.Conditions[0].Status = corev1.ConditionUnknown
+	a.nodes[0] = n
+	p := a.pod("web", "p-000")
+	p.DeletionTimestamp = &metav1.Time{Time: a.now.Add(-time.Hour)} // by a clock that is an hour behind
+	p.DeletionGracePeriodSeconds = new(int64(30))
+	c := a.claims["p-000"].DeepCopy()
+	c.Spec.Release = &v1alpha1.Release{Reason: "Unhealthy", Since: metav1.NewMicroTime(a.now), Drain: &v1alpha1.Drain{Timeout: metav1.Duration{Duration: time.Hour}}}
+	a.live.SetClaim(a.store(c))
+	a.runs(80 * time.Second)
+	a.stands()
+	a.runs(2 * time.Minute)
+	require.Equal(t, []string{"p-000"}, a.deleted)
+}
+
 // An idle node goes: all that is refused below is refused for its reason alone.
 func TestAMachineThatIsProvenGoes(t *testing.T) {
 	a := newAttacked(t)

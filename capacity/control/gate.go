@@ -260,7 +260,7 @@ func (g *Gate) podsOn(ctx context.Context, name string, ready bool) ([]gate.Pod,
 	var pods []gate.Pod
 	for _, p := range unite(g.Live.Occupants(name), read) {
 		i := slices.IndexFunc(read, func(r corev1.Pod) bool { return r.UID == p.UID })
-		if i >= 0 && !ready && read[i].DeletionTimestamp != nil && g.Now().Sub(read[i].DeletionTimestamp.Time) >= leavesWithin {
+		if i >= 0 && !ready && read[i].DeletionTimestamp != nil && g.over(p.UID) {
 			continue
 		}
 		if i >= 0 && ofTheAct(&read[i]) {
@@ -276,6 +276,13 @@ func (g *Gate) podsOn(ctx context.Context, name string, ready bool) ([]gate.Pod,
 		pods = append(pods, pod)
 	}
 	return pods, nil
+}
+
+// over says that the grace period of a pod in deletion ended long enough ago, counted by this process from when it first saw that: the
+// time in the object is another computer's.
+func (g *Gate) over(pod types.UID) bool {
+	p := g.Live.Pod(pod)
+	return p != nil && p.Terminating && !p.Ends.IsZero() && g.Now().Sub(p.Ends) >= leavesWithin
 }
 
 // Node proves that the Node of a claim whose machine is gone may be deleted.
