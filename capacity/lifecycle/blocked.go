@@ -55,9 +55,9 @@ func (s *step) kept() bool {
 	return true
 }
 
-// mustStand keeps a machine whose time is over and on which, by what is known already, the gate would not permit anything: a Node that
-// may be this machine is another claim's as well, or pods are bound there. It is not released; whatever comes of it comes by itself.
-func (s *step) mustStand() bool {
+// blockedAlready keeps a machine whose time is over where it is known already that the gate would refuse: a Node that
+// may be this machine is another claim's as well, or pods are bound there. The claim is not released until neither is so.
+func (s *step) blockedAlready() bool {
 	refusal := &gate.Refusal{Act: gate.Delete, Subject: s.recorded().Subject()}
 	switch {
 	case s.o.Ambiguous != "":

@@ -120,7 +120,7 @@ func (s *step) overdue() bool {
 		s.wake(left)
 		return false
 	}
-	if s.mustStand() {
+	if s.blockedAlready() {
 		return true
 	}
 	s.release(ReasonTimeout, fmt.Sprintf("no ready node %s after the launch", timeout))

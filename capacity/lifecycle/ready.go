@@ -58,7 +58,7 @@ func (s *step) nodeGone() {
 	case timeout <= 0:
 	case s.now.Before(end):
 		s.wake(end.Sub(s.now))
-	case s.mustStand(), !s.seenRunning(end):
+	case s.blockedAlready(), !s.seenRunning(end):
 	default:
 		s.release(ReasonNodeLost, fmt.Sprintf("node %s did not come back in %s", s.c.Status.NodeName, timeout))
 		return
