@@ -518,6 +518,8 @@ func TestAMachineThatContradictsTheRecordIsNotTouched(t *testing.T) {
 	require.Equal(t, "IdentityMismatch", a.blocked("p-000").Reason)
 	require.Contains(t, a.blocked("p-000").Message, uuidB)
 	require.Contains(t, a.blocked("p-000").Message, "muster confirm-gone p-000")
+	a.heard("NodeClaim p-000 IdentityMismatch")
+	a.heard("Provider px IdentityMismatch: p-000: ")
 	require.Equal(t, uuidA, a.claims["p-000"].Status.Identity.SystemUUID)
 	require.Equal(t, uuidA, a.claims["p-000"].Status.SystemUUID)
 }

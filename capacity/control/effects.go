@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -240,10 +241,19 @@ func (r *Claims) tellProof(claim *v1alpha1.NodeClaim, p *progress, act gate.Act,
 		fmt.Sprintf("%s: %s", act, proof))
 }
 
+// identityReasons are told on the Provider as well: what contradicts its own records is for its operator to see.
+var identityReasons = []string{gate.ReasonIdentityMismatch, gate.ReasonIdentityAmbiguous}
+
 func (r *Claims) tell(claim *v1alpha1.NodeClaim, e lifecycle.Event) {
 	warning := e.Type == corev1.EventTypeWarning
 	about := Subject{Kind: "NodeClaim", PodReference: v1alpha1.PodReference{Name: claim.Name, UID: claim.UID}}
 	r.Kube.Event(about, warning, e.Reason, e.Message)
+	if slices.Contains(identityReasons, e.Reason) {
+		if pr := r.Live.Provider(claim.Spec.Provider); pr != nil {
+			about := Subject{Kind: "Provider", PodReference: v1alpha1.PodReference{Name: pr.Name, UID: pr.UID}}
+			r.Kube.Event(about, warning, e.Reason, claim.Name+": "+e.Message)
+		}
+	}
 	for _, ref := range e.Pods {
 		r.Kube.Event(Subject{Kind: "Pod", PodReference: ref}, warning, e.Reason, claim.Name+": "+e.Message)
 	}

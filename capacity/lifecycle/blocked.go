@@ -61,9 +61,9 @@ func (s *step) blockedAlready() bool {
 	refusal := &gate.Refusal{Act: gate.Delete, Subject: s.recorded().Subject()}
 	switch {
 	case s.o.Ambiguous != "":
-		refusal.Reason, refusal.Missing = "IdentityAmbiguous", []gate.Item{{Clause: "each Node belongs to this machine alone", Found: s.o.Ambiguous}}
+		refusal.Reason, refusal.Missing = gate.ReasonIdentityAmbiguous, []gate.Item{{Clause: "each Node belongs to this machine alone", Found: s.o.Ambiguous}}
 	case len(s.o.Pods) > 0:
-		refusal.Reason = "PodsOnNode"
+		refusal.Reason = gate.ReasonPodsOnNode
 		refusal.Missing = []gate.Item{{Clause: "no pod is left", Found: "pods are bound there: " + s.stayers()}}
 	default:
 		return false

@@ -55,7 +55,7 @@ func (s *step) contradicts(m provider.Machine) bool {
 	if why == "" {
 		return false
 	}
-	s.block(&gate.Refusal{Act: gate.Delete, Reason: "IdentityMismatch", Subject: m.Subject(),
+	s.block(&gate.Refusal{Act: gate.Delete, Reason: gate.ReasonIdentityMismatch, Subject: m.Subject(),
 		Missing: []gate.Item{{Clause: "the identity is the recorded one", Found: why}}})
 	return true
 }

@@ -18,6 +18,13 @@ type clause struct {
 	holds func(e *Evidence, now time.Time) (found, not string)
 }
 
+// Reasons of refusals that others tell, too: a contradiction is seen before an act is asked for.
+const (
+	ReasonIdentityMismatch  = "IdentityMismatch"
+	ReasonIdentityAmbiguous = "IdentityAmbiguous"
+	ReasonPodsOnNode        = "PodsOnNode"
+)
+
 // machines are the acts that a machine does not survive.
 var machines = []Act{Delete, Stop, PowerOff}
 
@@ -27,13 +34,13 @@ var clauses = []clause{
 	{"releases are not frozen", "Frozen", Acts, notFrozen},
 	{"the intent is recorded", "NotAsked", Acts, intended},
 	{"the mark is ours", "NotOurs", machines, marked},
-	{"the identity is the recorded one", "IdentityMismatch", machines, identical},
+	{"the identity is the recorded one", ReasonIdentityMismatch, machines, identical},
 	{"the machine is gone", "MachineNotGone", []Act{DeleteNode}, gone},
-	{"no other machine is meant", "IdentityAmbiguous", append(slices.Clone(machines), DeleteNode, HandOver), unique},
-	{"each Node belongs to this machine alone", "IdentityAmbiguous", append(slices.Clone(machines), DeleteNode, Evict, DeletePod), owned},
+	{"no other machine is meant", ReasonIdentityAmbiguous, append(slices.Clone(machines), DeleteNode, HandOver), unique},
+	{"each Node belongs to this machine alone", ReasonIdentityAmbiguous, append(slices.Clone(machines), DeleteNode, Evict, DeletePod), owned},
 	{"the Node is there", "NodeChanged", []Act{DeleteNode, Evict, DeletePod}, there},
 	{"the Nodes are closed", "NodeOpen", append(slices.Clone(machines), DeleteNode, Evict, DeletePod), closed},
-	{"no pod is left", "PodsOnNode", append(slices.Clone(machines), HandOver), empty},
+	{"no pod is left", ReasonPodsOnNode, append(slices.Clone(machines), HandOver), empty},
 	{"no old Node is left", "NodeRemains", []Act{HandOver}, handed},
 	{"no protected pod is touched", "ProtectedPods", []Act{Evict, DeletePod}, unprotected},
 }

@@ -7,19 +7,20 @@ import (
 
 	"github.com/muster-sh/muster/api/v1alpha1"
 	"github.com/muster-sh/muster/provider"
+	"github.com/muster-sh/muster/provider/gate"
 )
 
 // Why a host is given up for a claim; also the reasons of its quarantine and of its events.
 const (
-	FaultFoundOn      = "FoundOn"           // it was on before Muster switched it on: somebody else's
-	FaultNoEffect     = "NoEffect"          // power-on was accepted and nothing happened
-	FaultUnreachable  = "Unreachable"       // no answer until the deadline
-	FaultRefused      = "Refused"           // the BMC will not do it: credentials, rights, no such operation
-	FaultWentOff      = "WentOff"           // off, without Muster having asked for it
-	FaultNeverJoined  = "NeverJoined"       // powered on, and its node did not come
-	FaultPowerUnknown = "PowerUnknown"      // given back without a way to see whether it is off
-	FaultIdentity     = "IdentityMismatch"  // another machine answers than the recorded one
-	FaultAmbiguous    = "IdentityAmbiguous" // another Host object may be the same machine
+	FaultFoundOn      = "FoundOn"                    // it was on before Muster switched it on: somebody else's
+	FaultNoEffect     = "NoEffect"                   // power-on was accepted and nothing happened
+	FaultUnreachable  = "Unreachable"                // no answer until the deadline
+	FaultRefused      = "Refused"                    // the BMC will not do it: credentials, rights, no such operation
+	FaultWentOff      = "WentOff"                    // off, without Muster having asked for it
+	FaultNeverJoined  = "NeverJoined"                // powered on, and its node did not come
+	FaultPowerUnknown = "PowerUnknown"               // given back without a way to see whether it is off
+	FaultIdentity     = gate.ReasonIdentityMismatch  // another machine answers than the recorded one
+	FaultAmbiguous    = gate.ReasonIdentityAmbiguous // another Host object may be the same machine
 )
 
 // off is a free host: it is read now and then, so that one that somebody switched on is not claimed.
