@@ -21,7 +21,7 @@ type Fate struct {
 }
 
 // readsPerDeed is how many requests that only read count as one deed: nothing has changed between them but the time.
-const readsPerDeed = 5
+const readsPerDeed = 100
 
 // Request is Do for a request.
 func (f *Fate) Request(req *http.Request, send func() error) error {
