@@ -3,6 +3,7 @@
 package controltest
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"sync"
@@ -12,6 +13,10 @@ import (
 // answer is never heard; nothing that the dead process tries then is. As all that lasts is a deed, that is also the death before the
 // next one.
 type Fate struct {
+	// ReadsPerDeed is how many requests that only read count as one deed, since nothing has changed between them but the time; 5
+	// where it is 0.
+	ReadsPerDeed int
+
 	mu    sync.Mutex
 	armed bool
 	at    int // which deed, from 1
@@ -19,9 +24,6 @@ type Fate struct {
 	reads int
 	dead  bool
 }
-
-// readsPerDeed is how many requests that only read count as one deed: nothing has changed between them but the time.
-const readsPerDeed = 100
 
 // Request is Do for a request.
 func (f *Fate) Request(req *http.Request, send func() error) error {
@@ -41,7 +43,7 @@ func (f *Fate) readCounts() bool {
 		return false
 	}
 	f.reads++
-	return f.reads%readsPerDeed == 0
+	return f.reads%cmp.Or(f.ReadsPerDeed, 5) == 0
 }
 
 // ErrKilled is what a process that is killed sees of the world.

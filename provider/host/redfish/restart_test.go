@@ -16,6 +16,7 @@ import (
 
 // underFate is a rack of two hosts. Each request to a BMC, and each to the API server for a host, may be the last one of a Muster.
 func underFate(t *testing.T, f *controltest.Fate, p redfishsim.Personality, befalls func(*redfishsim.BMC)) controltest.Backend {
+	f.ReadsPerDeed = 100 // each look of the provider, the keeper and the gate reads all hosts
 	rack, room := rackBy(t, 2, p, true)
 	rack.OverTheWire(t, room.wire)
 	room.wire.Gate = f.Request
