@@ -297,9 +297,9 @@ func (a *attacked) heard(text string) {
 func TestM19PodsOfADeadKubeletKeepTheMachineForAMinute(t *testing.T) {
 	a := newAttacked(t)
 	a.claim("p-000", uuidA, v1alpha1.ClaimReady)
-	n := a.node("p-000", uuidA, "node-p-000", "uid-p-000")
+	a.node("p-000", uuidA, "node-p-000", "uid-p-000")
 	a.runs(5 * time.Second)
-	n = a.nodes[0].DeepCopy()
+	n := a.nodes[0].DeepCopy()
 	n.Status.Conditions[0].Status = corev1.ConditionUnknown
 	a.nodes[0] = n
 	p := a.pod("web", "p-000")
