@@ -2,6 +2,7 @@ package stories
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -222,8 +223,11 @@ func (s *attacked) gone(claim v1alpha1.NodeClaim, nodes ...string) func() error 
 
 func (s *attacked) noNodes(names ...string) error {
 	for _, name := range names {
-		if _, err := s.Plane.Client.CoreV1().Nodes().Get(s.Ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("node %s is there (%v)", name, err)
+		switch _, err := s.Plane.Client.CoreV1().Nodes().Get(s.Ctx, name, metav1.GetOptions{}); {
+		case err == nil:
+			return fmt.Errorf("node %s is there", name)
+		case !apierrors.IsNotFound(err):
+			return err
 		}
 	}
 	return nil
@@ -418,8 +422,11 @@ func TestM05ANodeThatKeepsItsStartupTaintKeepsItsPods(t *testing.T) {
 
 	s.Delete(pod)
 	took := s.Await(soon, "the machine to go after its pod", func() error {
-		if n, err := s.destroyed(); err != nil || n == 0 {
-			return fmt.Errorf("nothing was asked of the backend (%v)", err)
+		switch n, err := s.destroyed(); {
+		case err != nil:
+			return err
+		case n == 0:
+			return errors.New("nothing was asked of the backend")
 		}
 		machines, err := s.Sim.List(s.Ctx)
 		for _, m := range machines {
@@ -486,8 +493,11 @@ func TestAPersonsWordEndsAClaimWhoseBackendBurnt(t *testing.T) {
 	require.ErrorContains(t, confirm(machine), "give --yes when all of this is true")
 	require.NoError(t, confirm(machine, "--yes"))
 	took := s.Await(soon, "the claim and its Node to go", func() error {
-		if c, err := s.claim(claim.Name); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("it is %s: %s; %+v (%v)", c.Status.State, c.Status.Message, c.Status.Conditions, err)
+		switch c, err := s.claim(claim.Name); {
+		case err == nil:
+			return fmt.Errorf("it is %s: %s; %+v", c.Status.State, c.Status.Message, c.Status.Conditions)
+		case !apierrors.IsNotFound(err):
+			return err
 		}
 		return s.noNodes(claim.Status.NodeName)
 	})
