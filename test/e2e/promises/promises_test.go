@@ -244,8 +244,16 @@ func (s *scene) notEmpty(said plan) error {
 			guests[p.Spec.NodeName]++
 		}
 	}
+	claims, err := s.Claims("")
+	if err != nil {
+		return err
+	}
+	node := map[string]string{}
+	for _, c := range claims {
+		node[c.Name] = c.Status.NodeName
+	}
 	for _, m := range said.Machines {
-		if len(m.Pods) > 0 && guests[m.Claim] == 0 {
+		if len(m.Pods) > 0 && guests[node[m.Claim]] == 0 {
 			return fmt.Errorf("nobody uses %s, bought for %v", m.Claim, m.Pods)
 		}
 	}
