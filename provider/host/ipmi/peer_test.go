@@ -89,10 +89,11 @@ func startPeer(t *testing.T) (address, folder string) {
 	return fmt.Sprintf("127.0.0.1:%d", port), folder
 }
 
-func peer(t *testing.T, password string) (*ipmi.Switch, string) {
+func peer(t *testing.T, password string) (ipmi.Switch, string) {
 	address, folder := startPeer(t)
-	s := ipmi.New(ipmi.Config{Address: address, Suites: []int32{3}, Credentials: &dial.Credentials{Now: (&hosttest.Clock{}).Now,
-		Read: dial.Static(map[string]string{"username": "admin", "password": password})}})
+	clock := &hosttest.Clock{}
+	s := bound(ipmi.New(ipmi.Config{Address: address, Suites: []int32{3}, Credentials: &dial.Credentials{Now: clock.Now,
+		Read: dial.Static(map[string]string{"username": "admin", "password": password})}}), clock)
 	require.Eventually(t, func() bool {
 		_, err := s.Read(t.Context())
 		return provider.KindOf(err) != provider.ErrUnknown
@@ -108,19 +109,19 @@ func TestOurClientSwitchesAnotherMakersBMC(t *testing.T) {
 		return strings.TrimSpace(string(text))
 	}
 	reads(t, s, host.Off)
-	require.NoError(t, s.Off(t.Context()), "off already is no error")
+	require.NoError(t, s.Off(t.Context(), permit(&hosttest.Clock{})), "off already is no error")
 	require.NoError(t, s.On(t.Context(), v1alpha1.BootPXE))
 	require.Equal(t, "pxe", file("boot"))
 	require.Equal(t, "1", file("power"))
 	reads(t, s, host.On)
 	require.NoError(t, s.ClearBoot(t.Context()))
 	require.Equal(t, "none", file("boot"))
-	require.NoError(t, s.Shutdown(t.Context()))
+	require.NoError(t, s.Shutdown(t.Context(), permit(&hosttest.Clock{})))
 	reads(t, s, host.Off)
 	require.NoError(t, s.On(t.Context(), ""))
-	require.NoError(t, s.Off(t.Context()))
+	require.NoError(t, s.Off(t.Context(), permit(&hosttest.Clock{})))
 	require.Equal(t, "0", file("power"))
-	got, err := s.Probe(t.Context())
+	got, err := s.BMC.Probe(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, got.UUIDs, hosttest.UUID(1))
 	require.EqualValues(t, 0x1291, got.Manufacturer)
