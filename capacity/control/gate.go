@@ -131,7 +131,7 @@ func (g *Gate) Machine(ctx context.Context, act gate.Act, claim *v1alpha1.NodeCl
 	return g.judge(e)
 }
 
-// recorded is the identity that the claim has on record for this attempt. Of a machine that nobody has seen before, this reading
+// recorded is the identity that the claim has on record for this attempt. Of a machine that was not seen before, this reading
 // is the first.
 func recorded(c *v1alpha1.NodeClaim, m provider.Machine) gate.Identity {
 	if c == nil || c.Status.Identity == nil || m.Attempt != c.Status.Attempts {

@@ -24,7 +24,7 @@ func TestAPersonsWordReplacesReadingsThatCannotBeHad(t *testing.T) {
 		"the Nodes cannot be read":                 {"101/2 ann", Unread[bool](errAway), Unread[[]Node](errAway), "the Nodes could not be read"},
 		"it is about another machine":              {"102/2 ann", Unread[bool](errAway), silent, "it is about machine 102"},
 		"it was given for an attempt that is over": {"101/1 ann", Unread[bool](errAway), silent, "of attempt 1"},
-		"it names nobody":                          {"101/2 ", Unread[bool](errAway), silent, "user is empty"},
+		"it names no person":                       {"101/2 ", Unread[bool](errAway), silent, "user is empty"},
 		"it is rubbish":                            {"yes", Unread[bool](errAway), silent, "use the machine's ID"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -65,7 +65,7 @@ var broken = []struct {
 	{"the claim is gone", "the intent is recorded", Acts, func(e *Evidence) { e.Intent = Read(Intent{Missing: true}) }},
 	{"the release was withdrawn", "the intent is recorded", Acts, func(e *Evidence) { e.Intent = Read(Intent{Not: "claim std-000 is Ready"}) }},
 	{"the API server does not answer", "the intent is recorded", Acts, func(e *Evidence) { e.Intent = Unread[Intent](errAway) }},
-	{"nobody asks for it", "the intent is recorded", Acts, func(e *Evidence) { e.Intent = Read(Intent{}) }},
+	{"no object asks for it", "the intent is recorded", Acts, func(e *Evidence) { e.Intent = Read(Intent{}) }},
 
 	{"the machine was not read", "the mark is ours", machines, func(e *Evidence) { e.Machine = Reading[Machine]{} }},
 	{"the mark names another cluster", "the mark is ours", machines, func(e *Evidence) { change(&e.Machine, func(m *Machine) { m.Cluster = "c2" }) }},

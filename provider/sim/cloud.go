@@ -179,8 +179,8 @@ func (c *Cloud) List(now time.Time) []provider.Machine {
 	return list
 }
 
-// Delete is provider.Provider.Delete at the given time. May is asked about the machine before anything is done; nil is for who
-// stands behind a wire, and was asked before it.
+// Delete is provider.Provider.Delete at the given time. May is asked about the machine before anything is done; nil is for the server, which
+// cannot judge a proof: its client did.
 func (c *Cloud) Delete(d provider.Machine, now time.Time, may func(provider.Machine) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
